@@ -5,19 +5,25 @@ variable `SUMWISE_DATA`; see `--help`. The stack is scikit-learn's, with XGBoost
 CatBoost as members, whose number of rounds is chosen so that it takes about as long. AutoGluon
 takes part if it is installed. The libraries at their defaults take much less time.
 
+Every fit runs in a process of its own, pinned to `--jobs` CPUs; `--processes` of them run at once.
+One that fails, or takes much longer than the limit, is reported on standard error and left out.
 The result of every fold is kept in a file, so that an interrupted run continues where it was.
 """
 
 import argparse
+import math
+import statistics
+import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -31,7 +37,9 @@ from benchmarks.contestants import (
     to_strings,
 )
 from benchmarks.datasets import MissingDataError, read_frame
+from benchmarks.pinned import call_all
 from benchmarks.report import (
+    Table,
     add_outputs,
     count_cpus,
     describe_machine,
@@ -45,18 +53,26 @@ from benchmarks.suite import (
     MAX_ROWS,
     SETS,
     Key,
+    Result,
     Store,
-    average,
     run_fold,
-    tabulate_ranks,
-    tabulate_sets,
 )
 
 OURS, STACK, AUTOGLUON = "sumwise auto", "stack of three", "AutoGluon"
+PRESETS = ("medium_quality", "good_quality", "high_quality", "best_quality")
+# A fit is killed after this many times its limit. Reading data and loading kernels come on top.
+_PATIENCE, _START = 4.0, 60.0
+# Seconds that compiling our kernels may take, before.
+_COMPILING = 1800.0
+# Folds are those of at least so many, of which fewer may be run.
+_FEWEST_FOLDS = 3
+# A loss that is 0 would be infinitely better.
+_LEAST_GAP = -0.99
 # Rounds of the stack's members when its time is measured, and at most.
-_PROBED_ROUNDS, _MOST_ROUNDS = 20, 5000
-# The learning rate times the rounds, within the limits of rates that make sense.
-_STEPS, _SLOWEST, _QUICKEST = 30.0, 0.02, 0.3
+_PROBED_ROUNDS, _MOST_ROUNDS = 20, 1500
+# The learning rate times the rounds, within the limits of rates that make sense. More of it would
+# overfit small data, and would make the stack an easy rival.
+_STEPS, _SLOWEST, _QUICKEST = 15.0, 0.01, 0.3
 
 
 def fit_ours(seconds: float, task: Task, X: pd.DataFrame, y: NDArray[Any], n_jobs: int) -> Any:
@@ -71,9 +87,11 @@ def fit_ours(seconds: float, task: Task, X: pd.DataFrame, y: NDArray[Any], n_job
 def fit_stack(seconds: float, task: Task, X: pd.DataFrame, y: NDArray[Any], n_jobs: int) -> Any:
     """Train a stack of as many rounds as the time suffices for."""
     begin = time.perf_counter()
+    _make_stack(task, X, 1, n_jobs).fit(X, y)  # libraries are imported, too
+    middle = time.perf_counter()
     _make_stack(task, X, _PROBED_ROUNDS, n_jobs).fit(X, y)
-    taken = time.perf_counter() - begin
-    n_rounds = round(_PROBED_ROUNDS * (seconds - taken) / taken)
+    end = time.perf_counter()
+    n_rounds = round(_PROBED_ROUNDS * (seconds - (end - begin)) / (end - middle))
     return _make_stack(task, X, min(max(n_rounds, _PROBED_ROUNDS), _MOST_ROUNDS), n_jobs).fit(X, y)
 
 
@@ -157,8 +175,10 @@ class _Predictor:
         return self._predictor.predict_proba(X, as_pandas=False)
 
 
-def fit_autogluon(seconds: float, task: Task, X: pd.DataFrame, y: NDArray[Any], n_jobs: int) -> Any:
-    """Train AutoGluon with its preset for the best quality."""
+def fit_autogluon(
+    preset: str, seconds: float, task: Task, X: pd.DataFrame, y: NDArray[Any], n_jobs: int
+) -> Any:
+    """Train AutoGluon with one of its presets."""
     from autogluon.tabular import TabularPredictor
 
     folder = tempfile.TemporaryDirectory()
@@ -166,51 +186,182 @@ def fit_autogluon(seconds: float, task: Task, X: pd.DataFrame, y: NDArray[Any], 
     predictor = TabularPredictor(
         "target", problem_type=task, eval_metric=metric, path=folder.name, verbosity=0
     )
-    predictor.fit(X.assign(target=y), time_limit=seconds, presets="best_quality", num_cpus=n_jobs)
+    predictor.fit(X.assign(target=y), time_limit=seconds, presets=preset, num_cpus=n_jobs)
     return _Predictor(predictor, folder)
 
 
-def list_contestants(seconds: float) -> dict[str, Contestant]:
+def list_contestants(seconds: float, preset: str = PRESETS[0]) -> dict[str, Contestant]:
     """Return ours first, then those that are installed, then libraries at their defaults."""
     found: dict[str, Contestant] = {
         OURS: partial(fit_ours, seconds),
         STACK: partial(fit_stack, seconds),
     }
     if find_spec("autogluon") is not None:
-        found[AUTOGLUON] = partial(fit_autogluon, seconds)
+        found[f"{AUTOGLUON} {preset}"] = partial(fit_autogluon, preset, seconds)
     return {**found, **DEFAULTS}
 
 
-def run(
-    store: Store, contestants: dict[str, Contestant], sources: Sequence[str], parsed: Any
-) -> Iterator[str]:
-    """Add what is missing in the store; yield each data set that is not there."""
+class Setup(NamedTuple):
+    """What the fits of a run have in common."""
+
+    seconds: float
+    preset: str
+    rows: int
+    folds: int
+    jobs: int
+
+
+def run_one(setup: Setup, key: Key) -> Result:
+    """Train a contestant on a fold, and test it."""
+    task = SETS[key.source]
+    fit = list_contestants(setup.seconds, setup.preset)[key.contestant]
+    X, y = read_frame(key.source, task, setup.rows)
+    folds = list(split_folds(task, X, y, max(setup.folds, _FEWEST_FOLDS)))
+    return run_fold(fit, task, X, y, *folds[key.fold], setup.jobs)
+
+
+def compile_kernels(task: Task) -> None:
+    """Train all our members on a few rows, so that no kernel is compiled while time is taken."""
+    import sumwise
+
+    rng = np.random.default_rng(SEED)
+    X = pd.DataFrame(rng.normal(size=(400, 4)).astype(np.float32), columns=list("abcd"))
+    X["e"] = pd.Categorical(rng.choice(list("pqrs"), 400))
+    X.loc[::9, ["a", "e"]] = None
+    number = X["b"].to_numpy(np.float64) + rng.normal(size=400)
+    y = (
+        number
+        if task == "regression"
+        else np.digitize(number, [0.0, 1.0][: 1 + (task != "binary")])
+    )
+    name = "AutoEnsembleRegressor" if task == "regression" else "AutoEnsembleClassifier"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for own in (X, X[list("bcd")]):
+            getattr(sumwise, name)(time_limit=None, n_folds=2, random_state=SEED).fit(own, y)
+
+
+def list_missing(
+    store: Store, names: Sequence[str], sources: Sequence[str], n_folds: int
+) -> list[Key]:
+    """Return what is not in the store, all contestants of a fold one after the other."""
+    keys = [
+        Key(name, source, fold) for source in sources for fold in range(n_folds) for name in names
+    ]
+    return [key for key in keys if key not in store.results]
+
+
+def run(store: Store, names: Sequence[str], sources: Sequence[str], parsed: Any) -> Iterator[str]:
+    """Add what is missing in the store; yield what could not be added, and why."""
+    present = []
     for source in sources:
-        task = SETS[source]
-        keys = [Key(name, source, k) for k in range(parsed.folds) for name in contestants]
-        missing = [key for key in keys if key not in store.results]
-        if not missing:
-            continue
         try:
-            X, y = read_frame(source, task, parsed.rows)
+            read_frame(source, SETS[source], parsed.rows)
+            present.append(source)
         except MissingDataError as error:
             yield f"{source} SKIPPED: {error}"
+    missing = list_missing(store, names, present, parsed.folds)
+    setup = Setup(parsed.time, parsed.preset, parsed.rows, parsed.folds, parsed.jobs)
+    if any(key.contestant == OURS for key in missing):
+        tasks = sorted({SETS[key.source] for key in missing})
+        shared = (min(parsed.processes, len(tasks)), parsed.jobs, [_COMPILING] * len(tasks))
+        for number, outcome in call_all(compile_kernels, [(task,) for task in tasks], *shared):
+            if outcome.error:
+                yield f"compiling for {tasks[number]}: {outcome.error}"
+    limits = [_PATIENCE * parsed.time + _START] * len(missing)
+    calls = [(setup, key) for key in missing]
+    for number, outcome in call_all(run_one, calls, parsed.processes, parsed.jobs, limits):
+        key = missing[number]
+        said = outcome.error
+        if not said:
+            store.add(key, outcome.value)
+            said = f"{outcome.value.loss:.6g} in {outcome.value.seconds:.0f} s"
+        else:
+            yield f"{key.contestant}, {key.source}, fold {key.fold} FAILED: {said}"
+        print(f"{key.source} fold {key.fold} {key.contestant}: {said}", file=sys.stderr, flush=True)
+
+
+# --- what the results say ---
+
+
+def find_losses(
+    results: Mapping[Key, Result], names: Sequence[str], sources: Sequence[str], n_folds: int
+) -> dict[str, dict[str, float]]:
+    """Return the mean loss by data set and contestant, of those that have finished all folds.
+
+    Sets without a result of the first contestant are left out.
+    """
+    found = {}
+    for source in sources:
+        own = {}
+        for name in names:
+            keys = [Key(name, source, fold) for fold in range(n_folds)]
+            if all(key in results for key in keys):
+                own[name] = statistics.fmean(results[key].loss for key in keys)
+        if names[0] in own:
+            found[source] = own
+    return found
+
+
+def tabulate_losses(losses: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> Table:
+    """Return a line per data set: losses, and how far ours is from the best library's default."""
+    rows = []
+    for source, own in losses.items():
+        gap = _compare(own, [name for name in names if name in DEFAULTS])
+        cells = [f"{own[name]:.5g}" if name in own else "" for name in names]
+        rows.append([source, *cells, "" if gap is None else f"{100 * gap:+.2f} %"])
+    return Table("Mean test loss", ["data set", *names, "to the best default"], rows)
+
+
+def tabulate_rivals(losses: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> Table:
+    """Return a line per rival: how often ours has the lower loss, and by how much."""
+    defaults = [name for name in names if name in DEFAULTS]
+    rivals = {name: [name] for name in names[1:]}
+    if len(defaults) > 1:
+        rivals["best of the defaults"] = defaults
+    rows = []
+    for title, own in rivals.items():
+        gaps = [gap for each in losses.values() if (gap := _compare(each, own)) is not None]
+        if not gaps:
             continue
-        folds = list(split_folds(task, X, y, max(parsed.folds, 3)))
-        for key in missing:
-            own = contestants[key.contestant], task, X, y, *folds[key.fold], parsed.jobs
-            store.add(key, run_fold(*own))
+        won, lost = sum(gap < 0.0 for gap in gaps), sum(gap > 0.0 for gap in gaps)
+        mean = statistics.fmean(math.log1p(max(gap, _LEAST_GAP)) for gap in gaps)
+        middle = statistics.median(gaps)
+        share = f"{100 * won / len(gaps):.0f} %"
+        rows.append(
+            [
+                title,
+                f"{won} : {lost}",
+                share,
+                f"{100 * middle:+.2f} %",
+                f"{100 * math.expm1(mean):+.2f} %",
+            ]
+        )
+    head = ["", "won : lost", "won", "median loss of ours", "geometric mean"]
+    return Table(f"{names[0]} on {len(losses)} data sets", head, rows)
+
+
+def _compare(own: Mapping[str, float], rivals: Sequence[str]) -> float | None:
+    """Return the loss of the first contestant relative to the best rival's; negative is better."""
+    known = [own[name] for name in rivals if name in own]
+    ours = next(iter(own.values()))
+    if not known or min(known) <= 0.0:
+        return None
+    return ours / min(known) - 1.0
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Parse the command line."""
     parser = make_parser("auto", __doc__)
     parser.add_argument("--time", type=float, default=60.0, help="seconds of each automatic fit")
+    parser.add_argument("--preset", choices=PRESETS, default=PRESETS[0], help="of AutoGluon")
+    parser.add_argument("--contestants", nargs="+", metavar="NAME", help="ours must be the first")
     parser.add_argument("--only", nargs="+", choices=tuple(SETS), metavar="NAME")
     parser.add_argument("--fast", action="store_true", help="a subset of the data sets")
     parser.add_argument("--folds", type=int, default=1, help="of three or more, how many are run")
     parser.add_argument("--rows", type=int, default=MAX_ROWS, help="at most, per data set")
-    parser.add_argument("--jobs", type=int, default=count_cpus())
+    parser.add_argument("--jobs", type=int, default=count_cpus(), help="CPUs of each fit")
+    parser.add_argument("--processes", type=int, default=1, help="fits that run at once")
     parser.add_argument("--results", type=Path, default=Path("build/auto.jsonl"))
     add_outputs(parser)
     return parser.parse_args(arguments)
@@ -219,23 +370,22 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, and print the tables."""
     parsed = parse_arguments(arguments)
-    contestants = list_contestants(parsed.time)
-    names, sources = list(contestants), list(parsed.only or (FAST if parsed.fast else SETS))
-    store = Store(parsed.results, f"{parsed.time:g} s, {parsed.rows} rows, {parsed.folds} folds")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        skipped = list(run(store, contestants, sources, parsed))
+    known = list(list_contestants(parsed.time, parsed.preset))
+    names = list(parsed.contestants or known)
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise SystemExit(f"unknown contestants {unknown}; there are {known}")
+    sources = list(parsed.only or (FAST if parsed.fast else SETS))
+    setup = f"{parsed.time:g} s, {parsed.rows} rows, {parsed.folds} folds"
+    store = Store(parsed.results, setup)
     notes = [
         f"{parsed.time:g} seconds, at most {parsed.rows:,} rows, {parsed.folds} folds, "
-        f"{parsed.jobs} threads; log loss or RMSE",
-        *skipped,
+        f"{parsed.jobs} threads, {parsed.processes} fits at once; log loss or RMSE",
+        *run(store, names, sources, parsed),
         ", ".join(f"{key} {value}" for key, value in describe_machine().items()),
     ]
-    losses = average(store.results, names, sources, parsed.folds)
-    tables = []
-    if losses:
-        ranks = tabulate_ranks(losses, store.results, names, parsed.folds)
-        tables = [tabulate_sets(losses, names), ranks]
+    losses = find_losses(store.results, names, sources, parsed.folds)
+    tables = [tabulate_losses(losses, names), tabulate_rivals(losses, names)] if losses else []
     print("\n\n".join([*map(format_aligned, tables), "\n".join(notes)]))
     write_outputs(parsed, "Automatic ensembles", notes, tables, {"notes": notes, "losses": losses})
 
