@@ -64,8 +64,8 @@ PRESETS = ("medium_quality", "good_quality", "high_quality", "best_quality")
 _PATIENCE, _START = 4.0, 60.0
 # Seconds that compiling our kernels may take, before.
 _COMPILING = 1800.0
-# Folds are those of at least so many, of which fewer may be run.
-_FEWEST_FOLDS = 3
+# Folds are those of at least so many, of which fewer may be run: by default, the suite's.
+_FEWEST_FOLDS = 5
 # A loss that is 0 would be infinitely better.
 _LEAST_GAP = -0.99
 # Rounds of the stack's members when its time is measured, and at most.
@@ -358,7 +358,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--contestants", nargs="+", metavar="NAME", help="ours must be the first")
     parser.add_argument("--only", nargs="+", choices=tuple(SETS), metavar="NAME")
     parser.add_argument("--fast", action="store_true", help="a subset of the data sets")
-    parser.add_argument("--folds", type=int, default=1, help="of three or more, how many are run")
+    parser.add_argument("--folds", type=int, default=1, help="of five or more, how many are run")
     parser.add_argument("--rows", type=int, default=MAX_ROWS, help="at most, per data set")
     parser.add_argument("--jobs", type=int, default=count_cpus(), help="CPUs of each fit")
     parser.add_argument("--processes", type=int, default=1, help="fits that run at once")
