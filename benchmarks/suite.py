@@ -165,9 +165,12 @@ class Fold(NamedTuple):
 def list_missing(
     store: Store, names: Sequence[str], sources: Sequence[str], n_folds: int
 ) -> Iterator[Fold]:
-    """List the folds that are not complete in the store."""
-    for source in sources:
-        for number in range(n_folds):
+    """List the folds that are not complete in the store: the first fold of all sets comes first.
+
+    So a run that is interrupted has seen all data sets.
+    """
+    for number in range(n_folds):
+        for source in sources:
             missing = [name for name in names if Key(name, source, number) not in store.results]
             if missing:
                 yield Fold(source, number, tuple(missing))
@@ -235,26 +238,41 @@ def _run_whole(run_all: Any, fold: Fold) -> list[tuple[Key, Result]]:
 def average(
     results: Mapping[Key, Result], names: Sequence[str], sources: Sequence[str], n_folds: int
 ) -> dict[str, dict[str, float]]:
-    """Return the mean loss by data set and contestant, where all folds of all are known."""
+    """Return the mean loss by data set and contestant, over the folds that are known of all."""
     found = {}
     for source in sources:
-        keys = {name: [Key(name, source, fold) for fold in range(n_folds)] for name in names}
-        if all(key in results for own in keys.values() for key in own):
+        folds = find_complete(results, names, source, n_folds)
+        if folds:
             found[source] = {
-                name: statistics.fmean(results[key].loss for key in own)
-                for name, own in keys.items()
+                name: statistics.fmean(results[Key(name, source, fold)].loss for fold in folds)
+                for name in names
             }
     return found
 
 
-def tabulate_sets(losses: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> Table:
+def find_complete(
+    results: Mapping[Key, Result], names: Sequence[str], source: str, n_folds: int
+) -> list[int]:
+    """Return the folds of which the results of all contestants are known."""
+    return [
+        fold for fold in range(n_folds) if all(Key(name, source, fold) in results for name in names)
+    ]
+
+
+def tabulate_sets(
+    losses: Mapping[str, Mapping[str, float]],
+    results: Mapping[Key, Result],
+    names: Sequence[str],
+    n_folds: int,
+) -> Table:
     """Return a line per data set: losses, and how far ours is behind the best of the others."""
     rows = []
     for source, own in losses.items():
         best = min(loss for name, loss in own.items() if name != names[0])
         gap = f"{100 * (own[names[0]] / best - 1):+.2f} %" if best > 0 else ""
-        rows.append([source, *(f"{own[name]:.5g}" for name in names), gap])
-    return Table("Mean test loss", ["data set", *names, "to the best other"], rows)
+        n_known = len(find_complete(results, names, source, n_folds))
+        rows.append([source, str(n_known), *(f"{own[name]:.5g}" for name in names), gap])
+    return Table("Mean test loss", ["data set", "folds", *names, "to the best other"], rows)
 
 
 def tabulate_ranks(
@@ -265,13 +283,16 @@ def tabulate_ranks(
 ) -> Table:
     """Return a line per contestant: mean rank, wins and losses against it, and training time.
 
-    Times are those of all threads: other work on the machine disturbs them least.
+    Times are means over folds, of all threads: other work on the machine disturbs them least.
     """
     matrix = np.array([[own[name] for name in names] for own in losses.values()])
     ranks = rankdata(matrix, axis=1).mean(axis=0)
     times = {
         name: [
-            sum(results[Key(name, source, fold)].cpu_seconds for fold in range(n_folds))
+            statistics.fmean(
+                results[Key(name, source, fold)].cpu_seconds
+                for fold in find_complete(results, names, source, n_folds)
+            )
             for source in losses
         ]
         for name in names
@@ -327,7 +348,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tables = []
     if losses:
         tables = [
-            tabulate_sets(losses, names),
+            tabulate_sets(losses, store.results, names, parsed.folds),
             tabulate_ranks(losses, store.results, names, parsed.folds),
         ]
     print("\n\n".join([*map(format_aligned, tables), "\n".join(notes)]))

@@ -5,7 +5,16 @@ import pandas as pd
 import pytest
 
 from benchmarks import accuracy, suite
-from benchmarks.suite import Key, Result, Store, average, tabulate_ranks, tabulate_sets
+from benchmarks.suite import (
+    Key,
+    Result,
+    Store,
+    average,
+    find_complete,
+    list_missing,
+    tabulate_ranks,
+    tabulate_sets,
+)
 
 NAMES = ["ours", "theirs"]
 
@@ -27,11 +36,13 @@ def test_results_outlive_the_process(tmp_path) -> None:
     assert Store(path, "b").results == {}
 
 
-def test_only_complete_sets_count(tmp_path) -> None:
+def test_only_complete_folds_count(tmp_path) -> None:
     store = Store(tmp_path / "results.jsonl", "")
     fill(store, [1.0, 1.0], [2.0, 3.0])
     store.add(Key("ours", "half", 0), make_result(1.0))
-    losses = average(store.results, NAMES, ["set 0", "set 1", "half"], 1)
+    store.add(Key("ours", "set 0", 1), make_result(9.0))
+    assert find_complete(store.results, NAMES, "set 0", 2) == [0]
+    losses = average(store.results, NAMES, ["set 0", "set 1", "half"], 2)
     assert losses == {
         "set 0": {"ours": 1.0, "theirs": 2.0},
         "set 1": {"ours": 1.0, "theirs": 3.0},
@@ -47,8 +58,20 @@ def test_ranks_wins_and_gaps(tmp_path) -> None:
     assert ours[:2] == ["ours", "1.33"]
     assert theirs[:4] == ["theirs", "1.67", "2 : 1", "-50.00 %"]
     assert theirs[-2:] == ["9.00 s", "1.00"]
-    gaps = [row[-1] for row in tabulate_sets(losses, NAMES).rows]
-    assert gaps == ["-50.00 %", "-66.67 %", "+10.00 %"]
+    rows = tabulate_sets(losses, store.results, NAMES, 1).rows
+    assert [row[-1] for row in rows] == ["-50.00 %", "-66.67 %", "+10.00 %"]
+    assert [row[1] for row in rows] == ["1", "1", "1"]
+
+
+def test_all_sets_have_their_first_fold_before_any_has_two(tmp_path) -> None:
+    store = Store(tmp_path / "results.jsonl", "")
+    fill(store, [1.0], [2.0])
+    missing = list(list_missing(store, NAMES, ["set 0", "set 1"], 2))
+    assert [(fold.source, fold.number) for fold in missing] == [
+        ("set 1", 0),
+        ("set 0", 1),
+        ("set 1", 1),
+    ]
 
 
 @pytest.fixture
