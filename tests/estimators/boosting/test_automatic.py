@@ -3,11 +3,13 @@
 import io
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
 import sumwise
 from sumwise import (
+    Columns,
     Dart,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
@@ -27,25 +29,38 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(160, 3))
 NUMBERS = X[:, 0] + RNG.normal(size=160)
 LABELS = NUMBERS > 0
+FRAME = pd.DataFrame(X, columns=list("abc")).assign(d=RNG.choice(["r", "g", "b"], 160))
 
 
-def resolve(loss, n_rows=10_000, stops_early=False, **params):
-    return resolve_automatic(GradientBoostingRegressor(**params), n_rows, loss, stops_early)
+def resolve(loss, n_rows=10_000, stops_early=False, encodes=None, is_fixed=True, **params):
+    model = GradientBoostingRegressor(**params)
+    return resolve_automatic(model, n_rows, loss, stops_early, encodes, is_fixed)
 
 
 @pytest.mark.parametrize(
-    ("loss", "n_rounds", "rate"),
+    ("loss", "n_rounds", "rate", "encoding"),
     [
-        (Logistic(), 500, 0.06),
-        (Multinomial(4), 500, 0.1),
-        (Squared(), 1000, 0.0742),
-        (MultiTarget([Squared(), Squared()]), 1000, 0.0742),
+        (Logistic(), 1000, 0.06, {"categorical_encoding": "ordered"}),
+        (Multinomial(4), 500, 0.1, {}),
+        (Squared(), 2000, 0.0742, {}),
+        (MultiTarget([Squared(), Squared()]), 2000, 0.0742, {}),
     ],
 )
-def test_the_rule(loss, n_rounds, rate):
-    chosen = {"growth": "symmetric", "min_samples_leaf": 1}
-    assert resolve(loss) == {**chosen, "n_estimators": n_rounds, "learning_rate": rate}
+def test_the_rule(loss, n_rounds, rate, encoding):
+    chosen = {"growth": "symmetric", "min_samples_leaf": 1, "learning_rate": rate}
+    chosen |= {"n_estimators": n_rounds, "random_state": 0}
+    assert resolve(loss) == chosen | encoding
     assert resolve(loss, stops_early=True)["n_estimators"] == 2000
+    for encodes, name in ((True, "ordered"), (False, "native")):
+        assert resolve(loss, encodes=encodes)["categorical_encoding"] == name
+
+
+def test_what_a_user_has_set_is_not_chosen():
+    assert "categorical_encoding" not in resolve(Logistic(), categorical_encoding="onehot")
+    assert "random_state" not in resolve(Squared(), random_state=3)
+    for drawn in ({"sampler": "subsample"}, {"columns": Columns(by_tree=0.5)}):
+        assert "random_state" not in resolve(Squared(), **drawn)
+    assert "random_state" not in resolve(Squared(), is_fixed=False)
 
 
 def test_more_rows_allow_larger_steps():
@@ -110,25 +125,46 @@ def save(model):
 
 
 @pytest.mark.parametrize(
-    ("kind", "y", "n_rounds"),
-    [(GradientBoostingClassifier, LABELS, 500), (GradientBoostingRegressor, NUMBERS, 1000)],
+    ("kind", "y", "X", "encoding"),
+    [
+        (GradientBoostingClassifier, LABELS, X, "native"),
+        (GradientBoostingRegressor, NUMBERS, X, "native"),
+        (GradientBoostingClassifier, LABELS, FRAME, "ordered"),
+        (GradientBoostingRegressor, NUMBERS, FRAME, "native"),
+    ],
 )
-def test_a_fit_is_that_of_the_chosen_values(kind, y, n_rounds):
+def test_a_fit_is_that_of_the_chosen_values(kind, y, X, encoding):
     model = kind().fit(X, y)
     chosen = model.resolved_params_
     assert chosen["growth"] == "symmetric"
-    assert model.n_estimators_ == chosen["n_estimators"] == n_rounds
+    assert chosen["categorical_encoding"] == encoding
+    assert model.n_estimators_ == chosen["n_estimators"] < 500
     assert model.get_params() == kind().get_params()
     explicit = kind(**chosen).fit(X, y)
     assert explicit.resolved_params_ == chosen
     assert save(model) == save(explicit)
     assert clone(model).fit(X, y).resolved_params_ == chosen
+    assert save(kind().fit(X, y)) == save(model)  # without random_state
+
+
+def test_samples_that_are_asked_for_differ():
+    """As ever, unless they have a seed; so do rows that early stopping holds out."""
+    for params in ({"sampler": "subsample"}, {"early_stopping": True}):
+        models = [GradientBoostingRegressor(**params).fit(X, NUMBERS) for _ in range(2)]
+        assert not np.array_equal(*(model.predict(X) for model in models))
+        assert models[0].resolved_params_["random_state"] is None
+
+
+def test_plain_values_keep_plain_encoding():
+    model = GradientBoostingClassifier(n_estimators=3).fit(FRAME, LABELS)
+    assert model.resolved_params_["categorical_encoding"] == "native"
+    assert GradientBoostingClassifier(loss="exponential").fit(FRAME, LABELS)._encoder is None
 
 
 def test_a_file_has_the_chosen_values():
     model = GradientBoostingRegressor().fit(X, NUMBERS)
     again = sumwise.load(io.BytesIO(save(model)))
-    assert again.get_params()["n_estimators"] == 1000
+    assert again.get_params()["n_estimators"] == model.n_estimators_
     assert again.resolved_params_ == model.resolved_params_
 
 
@@ -147,15 +183,14 @@ def test_early_stopping_takes_the_rounds_it_needs():
 
 
 def test_continuing():
-    first = GradientBoostingClassifier(**resolve(Logistic(), 160) | {"n_estimators": 300})
-    first.fit(X, LABELS)
+    at_once = GradientBoostingClassifier().fit(X, LABELS)
+    chosen, n_rounds = at_once.resolved_params_, at_once.n_estimators_
+    first = GradientBoostingClassifier(**chosen | {"n_estimators": n_rounds - 50}).fit(X, LABELS)
     whole = GradientBoostingClassifier().fit(X, LABELS, init_model=first)
-    assert np.array_equal(
-        whole.predict_proba(X), GradientBoostingClassifier().fit(X, LABELS).predict_proba(X)
-    )
-    with pytest.raises(ParameterError, match=r"'auto' means 500 rounds .* has 500 already"):
+    assert save(whole) == save(at_once)
+    with pytest.raises(ParameterError, match=rf"means {n_rounds} rounds .* has {n_rounds} already"):
         GradientBoostingClassifier().fit(X, LABELS, init_model=whole)
-    with pytest.raises(ParameterError, match="'auto' means 500 rounds"):
+    with pytest.raises(ParameterError, match=f"'auto' means {n_rounds} rounds"):
         whole.set_params(warm_start=True).fit(X, LABELS)
 
 
@@ -174,7 +209,9 @@ def test_refitting_keeps_the_rate():
 
 def test_samplers_and_weights_leave_the_choice_alone():
     model = GradientBoostingRegressor(sampler=Subsample(0.5), l2=3.0, random_state=0)
-    assert model.fit(X, NUMBERS).n_estimators_ == 1000
+    model.fit(X, NUMBERS)
+    assert model.n_estimators_ == model.resolved_params_["n_estimators"]
+    assert model.resolved_params_["growth"] == "symmetric"
 
 
 @pytest.mark.parametrize(

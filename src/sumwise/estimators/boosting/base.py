@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
@@ -16,7 +16,17 @@ from sklearn.utils.validation import check_is_fitted
 from sumwise.data.batches.sources import is_source
 from sumwise.data.categories.target_statistics import TargetStatistics
 from sumwise.errors import DataError, ParameterError, PeersError
-from sumwise.estimators.boosting.automatic import PLAIN_VALUES, resolve_automatic, with_values
+from sumwise.estimators.boosting.automatic import (
+    PLAIN_VALUES,
+    SEED,
+    encodes_all,
+    fixes_seed,
+    is_auto,
+    measures_rounds,
+    name_encoding,
+    resolve_automatic,
+    with_values,
+)
 from sumwise.estimators.boosting.base_score import check_base_score, find_base_score
 from sumwise.estimators.boosting.boosters import refuse_categories, resolve_booster
 from sumwise.estimators.boosting.categories import name_encoding_part
@@ -33,6 +43,7 @@ from sumwise.estimators.boosting.evaluation import VALIDATION, read_eval_sets
 from sumwise.estimators.boosting.fitted import UNKNOWN, BaseFittedBoosting
 from sumwise.estimators.boosting.learning_rates import find_rates
 from sumwise.estimators.boosting.losses import name_loss_part
+from sumwise.estimators.boosting.measured_rounds import can_measure, measure_rounds
 from sumwise.estimators.boosting.parameters import BoostingParameters
 from sumwise.estimators.boosting.pipeline import (
     check_parameters,
@@ -54,6 +65,7 @@ from sumwise.estimators.input.features import FeatureSchema, read_training_data
 from sumwise.estimators.input.jobs import LONG_STEPS, start_team
 from sumwise.estimators.input.parameters import check_nested, name_part
 from sumwise.estimators.input.targets import read_target
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import CustomLoss
 from sumwise.peers import Peers
 from sumwise.sampling import ROW_SAMPLERS
@@ -87,7 +99,8 @@ def _share_seed(seed: int, *all_peers: Peers) -> int:
 
 def _take_growth(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values that :class:`GrowthSettings` has, too."""
-    return {name: value for name, value in chosen.items() if name != "n_estimators"}
+    names = {field.name for field in fields(GrowthSettings)}
+    return {name: value for name, value in chosen.items() if name in names}
 
 
 @contextmanager
@@ -258,7 +271,10 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
             train = LabeledRows.label(task, given.X, matrix, y, target, *scores)
             check_base_score(self, train.init_score is not None)
             check_start(self, start, task.loss, train.init_score is not None)
-            encoding = find_encoding(self, self.schema_.n_categories, start)
+            encoding = None
+            if budget is None:
+                by_rule = encodes_all(self, task.loss)
+                encoding = find_encoding(self, self.schema_.n_categories, start, by_rule)
             unknown_code = np.nan if encoding is None else UNKNOWN
             read = partial(read_validation, self, task, unknown_code, budget is not None)
             sets = read_eval_sets(read, eval_set, eval_names, eval_sample_weight, eval_init_score)
@@ -345,7 +361,10 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
     ) -> Self:
         """Encode and bin the rows, unless a table is given, and boost."""
         n_jobs = n_jobs or self.n_jobs
-        seed = _share_seed(start.find_seed(self.random_state), train.peers, parallel.peers)
+        is_fixed = fixes_seed(self, task.loss) and not draws_held_out(self, sets)
+        seed = start.find_seed(self.random_state, SEED if is_fixed else None)
+        is_fixed = is_fixed and seed == start.find_seed(SEED)
+        seed = _share_seed(seed, train.peers, parallel.peers)
         booster = self._adapt_booster(resolve_booster(self), task)
         refuse_categories(self, booster, self.schema_.n_categories)
         data = collect_rows(self, train, sets, task, groups, seed)
@@ -354,7 +373,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         if encoding is not None:
             data = encode_categories(self, booster, data, encoding, start.encoder, seed, n_jobs)
             self._encoder = data.encoder
-        chosen = self._choose_automatic(data, task, start)
+        chosen = self._choose_automatic(data, task, start, is_fixed)
         growth = replace(growth, **_take_growth(chosen))
         # The model keeps the loss without its rows. Scorers and callbacks need it while training.
         loss = task.loss
@@ -384,6 +403,8 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
                 table = make_table(self, data, settings, team, devices)
             elif devices:
                 table = move_table(table, data.rows, settings, team, devices)
+            if measures_rounds(self, loss) and can_measure(data.rows, settings):
+                settings = self._measure_rounds(table, data, settings, team, start)
             settings = replace(settings, callbacks=told, make_model=self._make_model)
             with _knowing_seed(seed):
                 result = boost(table, data.rows, settings, team, start.past)
@@ -392,19 +413,47 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
 
     # --- steps of a fit ---
 
-    def _choose_automatic(self, data: FitData, task: Task, start: Start) -> dict[str, Any]:
-        """Choose the automatic parameters; a model to continue must have fewer rounds."""
-        stops = stops_early(self, data.sets)
-        self._chosen = resolve_automatic(self, data.rows.n_train, task.loss, stops)
+    def _choose_automatic(
+        self, data: FitData, task: Task, start: Start, is_fixed: bool
+    ) -> dict[str, Any]:
+        """Choose the automatic parameters; a model to continue must have fewer rounds.
+
+        ``is_fixed`` says whether the seed is that of the rule.
+        """
+        stops, encodes = stops_early(self, data.sets), data.encoder is not None
+        size = data.rows.n_train
+        self._chosen = resolve_automatic(self, size, task.loss, stops, encodes, is_fixed)
         if "n_estimators" in self._chosen:
             check_chosen_rounds(self._chosen["n_estimators"], start)
         return self._chosen
 
+    def _measure_rounds(
+        self,
+        table: TrainingTable,
+        data: FitData,
+        settings: BoostingSettings,
+        team: Team,
+        start: Start,
+    ) -> BoostingSettings:
+        """Return settings with as many rounds as the data need."""
+        try:
+            n_rounds = measure_rounds(table, data.rows, settings, team)
+        except PeersError as error:
+            error.fitted = None  # type: ignore[attr-defined]  # the short fit is no model to continue
+            raise
+        check_chosen_rounds(n_rounds, start)
+        self._chosen["n_estimators"] = n_rounds
+        return replace(settings, n_rounds=n_rounds)
+
     @property
     def resolved_params_(self) -> dict[str, Any]:
-        """The parameters that may be "auto", with the values that ``fit`` used."""
+        """The parameters that ``fit`` may choose, with the values that it used."""
         check_is_fitted(self)
-        return {name: getattr(self, name) for name in PLAIN_VALUES} | getattr(self, "_chosen", {})
+        names = (*PLAIN_VALUES, "categorical_encoding", "random_state")
+        values = {name: getattr(self, name) for name in names} | getattr(self, "_chosen", {})
+        if is_auto(values["categorical_encoding"]):
+            values["categorical_encoding"] = name_encoding(self._encoder is not None)
+        return values
 
     def _make_start(self) -> Start:
         """Return what another fit needs to continue this model."""
@@ -414,7 +463,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
             getattr(self, "feature_names_in_", None),
             self._encoder,
             getattr(self, "classes_", None),
-            self.random_state,
+            getattr(self, "_chosen", {}).get("random_state", self.random_state),
             getattr(self, "_seed", None),
         )
 

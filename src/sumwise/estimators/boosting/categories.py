@@ -11,7 +11,7 @@ from sumwise.data.categories.target_statistics import METHODS, TargetStatistics
 from sumwise.estimators.boosting.parameters import BoostingParameters
 from sumwise.estimators.input.parameters import refuse
 
-# "auto": up to this many categories, splits by sets are as accurate as statistics.
+# "auto" beside explicit settings: up to this many categories, trees split by sets of them.
 AUTO_LIMIT = 50
 _NAMES = ("auto", "native", "onehot", *METHODS)
 
@@ -42,17 +42,19 @@ def find_native(params: BoostingParameters) -> Native:
 
 
 def find_statistics(
-    params: BoostingParameters, n_categories: np.ndarray
+    params: BoostingParameters, n_categories: np.ndarray, by_rule: bool = False
 ) -> TargetStatistics | None:
     """Return how to encode categories, None if there is nothing to encode.
 
-    ``n_categories`` is 0 for numeric features.
+    ``n_categories`` is 0 for numeric features. ``by_rule`` says whether the encoding belongs to the
+    parameters that ``fit`` chooses as a whole.
     """
     part = resolve_encoding(params)
     if isinstance(part, Native):
         return None
     value = params.categorical_encoding
-    limit = AUTO_LIMIT if isinstance(value, str) and value == "auto" else part.native_limit
+    is_plain = isinstance(value, str) and value == "auto" and not by_rule
+    limit = AUTO_LIMIT if is_plain else part.native_limit
     return part if (n_categories > limit).any() else None
 
 

@@ -46,8 +46,8 @@ class Start:
     random_state: Any = None
     seed: int | None = None
 
-    def find_seed(self, random_state: Any) -> int:
-        """Return the seed of a fit.
+    def find_seed(self, random_state: Any, otherwise: int | None = None) -> int:
+        """Return the seed of a fit; ``otherwise`` replaces None.
 
         If ``random_state`` is not a number, a fit keeps the seed of the model that it continues:
         with another seed it would hold out rows that this model was trained on.
@@ -57,6 +57,8 @@ class Start:
                 return self.seed
             if isinstance(self.random_state, Integral):
                 random_state = self.random_state
+            elif random_state is None:
+                random_state = otherwise
         return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 

@@ -34,13 +34,14 @@ _STEPS_PER_VALUE = 8
 
 
 def find_encoding(
-    params: BoostingParameters, n_categories: np.ndarray, start: Start
+    params: BoostingParameters, n_categories: np.ndarray, start: Start, by_rule: bool = False
 ) -> TargetStatistics | None:
     """Return how to encode categories, None if there is nothing to encode.
 
-    A fit that continues a model encodes them as the model does.
+    A fit that continues a model encodes them as the model does. ``by_rule`` is that of
+    :func:`find_statistics`.
     """
-    part, old = find_statistics(params, n_categories), start.encoder
+    part, old = find_statistics(params, n_categories, by_rule), start.encoder
     if start.past is None or (part is None) is (old is None):
         return part
     if params.categorical_encoding != "auto":

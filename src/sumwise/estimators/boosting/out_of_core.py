@@ -30,6 +30,7 @@ from sumwise.data.schema import FeatureSchema
 from sumwise.data.sparse import SparseMatrix
 from sumwise.data.thresholds import MAX_BINS
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.boosting.automatic import is_auto, leaves_all
 from sumwise.estimators.boosting.boosters import resolve_booster
 from sumwise.estimators.boosting.categories import find_native
 from sumwise.estimators.boosting.continuing import Start
@@ -152,7 +153,13 @@ def refuse_statistics(
     when: str = "if X is read in batches",
     solution: str = _SOLUTION,
 ) -> None:
-    """Refuse to encode categories by statistics of the target."""
+    """Refuse to encode categories by statistics of the target.
+
+    If ``fit`` chooses the encoding by its rule, it splits by sets of categories instead.
+    """
+    by_rule = is_auto(params.categorical_encoding) and leaves_all(params)
+    if by_rule and start.encoder is None:
+        return
     if find_encoding(params, schema.n_categories, start) is not None:
         raise ParameterError(
             f"{type(params).__name__}: categorical_encoding={params.categorical_encoding!r} "

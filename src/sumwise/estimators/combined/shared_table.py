@@ -12,6 +12,7 @@ from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import ColumnMatrix
 from sumwise.data.sizes import count_bytes
 from sumwise.estimators.boosting.base import BaseGradientBoosting
+from sumwise.estimators.boosting.automatic import encodes_all, is_auto, leaves_all
 from sumwise.estimators.boosting.categories import find_native, find_statistics, resolve_encoding
 from sumwise.estimators.boosting.devices import is_on_device
 from sumwise.estimators.boosting.fitted import know_scores
@@ -61,8 +62,10 @@ class SharedTable:
         names = ("n_features_in_", "feature_names_in_")
         features = {name: getattr(reader, name) for name in names if hasattr(reader, name)}
         n_categories, native = schema.n_categories, find_native(reader)
-        if find_statistics(reader, n_categories) is not None:
-            return None
+        if n_categories.any():
+            by_rule = encodes_all(member, reader._learn_task(y, None)[0].loss)
+            if find_statistics(reader, n_categories, by_rule) is not None:
+                return None
         with start_team(reader.n_jobs, _STEPS_PER_VALUE * matrix.size) as team:
             mapper = BinMapper.fit(
                 matrix, reader.max_bins, weight, None, _SEED, team, n_categories, native
@@ -135,6 +138,8 @@ def describe_reading(estimator: BaseGradientBoosting) -> tuple[Any, ...]:
         estimator.splits,
         repr(estimator.categorical_features),
         repr(encoding),
+        # These decide how many categories a feature must have to be encoded.
+        is_auto(estimator.categorical_encoding) and not leaves_all(estimator),
         estimator.sparse_zeros,
         repr(resolve_bundling(estimator)),
     )
