@@ -21,6 +21,7 @@ from sumwise import (
     TargetStatistics,
 )
 from sumwise.errors import DataError, ParameterError, SumwiseError
+from sumwise.estimators.boosting import measured_rounds
 from sumwise.estimators.boosting.among_peers import Part, check_peer_fit, fit_among_peers
 from tests.threaded_peers import run_together
 
@@ -338,6 +339,19 @@ def test_unknown_labels_of_a_validation_set():
 def test_what_is_not_available_is_refused_by_name(name, params):
     with pytest.raises(ParameterError, match=rf"{name}=.*among several processes"):
         check_peer_fit(make(GradientBoostingClassifier, params))
+
+
+@pytest.mark.parametrize("kind", [GradientBoostingClassifier, GradientBoostingRegressor])
+def test_defaults_split_by_sets_of_categories(kind, monkeypatch):
+    """There are no statistics of the target; the rounds are measured by all peers alike."""
+    monkeypatch.setattr(measured_rounds, "_PATIENCE", 3)
+    monkeypatch.setattr(measured_rounds, "_FEWEST", 2)
+    y = np.random.default_rng(5).permutation(np.arange(N_ROWS) % 2)
+    alone = kind(categorical_encoding="native").fit(FRAME, y)
+    parts = cut(FRAME, y, (100, 250), (0, 1), 2)
+    models = run_together(2, lambda peers: fit_among_peers(kind(), parts[peers.rank], peers))
+    assert_same(alone, models)
+    assert models[0].resolved_params_ == alone.resolved_params_
 
 
 def test_statistics_of_the_target_are_refused():

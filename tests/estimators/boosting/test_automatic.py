@@ -40,10 +40,10 @@ def resolve(loss, n_rows=10_000, stops_early=False, encodes=None, is_fixed=True,
 @pytest.mark.parametrize(
     ("loss", "n_rounds", "rate", "encoding"),
     [
-        (Logistic(), 1000, 0.06, {"categorical_encoding": "ordered"}),
+        (Logistic(), 500, 0.06, {"categorical_encoding": "ordered"}),
         (Multinomial(4), 500, 0.1, {}),
-        (Squared(), 2000, 0.0742, {}),
-        (MultiTarget([Squared(), Squared()]), 2000, 0.0742, {}),
+        (Squared(), 1000, 0.0742, {}),
+        (MultiTarget([Squared(), Squared()]), 1000, 0.0742, {}),
     ],
 )
 def test_the_rule(loss, n_rounds, rate, encoding):

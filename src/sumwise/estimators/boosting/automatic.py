@@ -30,8 +30,8 @@ SEED = 0
 class _Rule(NamedTuple):
     """Rounds, and the learning rate ``factor * n_rows ** power``: more rows allow larger steps.
 
-    ``is_measured`` says whether ``n_rounds`` is only the largest number: the fit measures how many
-    it needs. ``encodes`` says whether statistics encode few categories, too.
+    ``is_measured`` says whether the fit measures how many rounds it needs, if it can. ``encodes``
+    says whether statistics encode few categories, too.
     """
 
     n_rounds: int
@@ -43,9 +43,9 @@ class _Rule(NamedTuple):
 
 # By the loss. Other losses have plain values.
 _RULES = {
-    Logistic: _Rule(1000, 0.006, 0.25, is_measured=True, encodes=True),
+    Logistic: _Rule(500, 0.006, 0.25, is_measured=True, encodes=True),
     Multinomial: _Rule(500, 0.1, 0.0, is_measured=False, encodes=False),
-    Squared: _Rule(2000, 0.017, 0.16, is_measured=True, encodes=False),
+    Squared: _Rule(1000, 0.017, 0.16, is_measured=True, encodes=False),
 }
 _LARGEST_RATE = 0.3
 # With early stopping, validation rows decide; so many rounds are enough at these rates.

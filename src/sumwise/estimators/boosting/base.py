@@ -373,7 +373,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         if encoding is not None:
             data = encode_categories(self, booster, data, encoding, start.encoder, seed, n_jobs)
             self._encoder = data.encoder
-        chosen = self._choose_automatic(data, task, start, is_fixed)
+        chosen = self._choose_automatic(data, task, is_fixed)
         growth = replace(growth, **_take_growth(chosen))
         # The model keeps the loss without its rows. Scorers and callbacks need it while training.
         loss = task.loss
@@ -404,7 +404,9 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
             elif devices:
                 table = move_table(table, data.rows, settings, team, devices)
             if measures_rounds(self, loss) and can_measure(data.rows, settings):
-                settings = self._measure_rounds(table, data, settings, team, start)
+                settings = self._measure_rounds(table, data, settings, team)
+            if "n_estimators" in chosen:
+                check_chosen_rounds(settings.n_rounds, start)
             settings = replace(settings, callbacks=told, make_model=self._make_model)
             with _knowing_seed(seed):
                 result = boost(table, data.rows, settings, team, start.past)
@@ -413,18 +415,11 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
 
     # --- steps of a fit ---
 
-    def _choose_automatic(
-        self, data: FitData, task: Task, start: Start, is_fixed: bool
-    ) -> dict[str, Any]:
-        """Choose the automatic parameters; a model to continue must have fewer rounds.
-
-        ``is_fixed`` says whether the seed is that of the rule.
-        """
+    def _choose_automatic(self, data: FitData, task: Task, is_fixed: bool) -> dict[str, Any]:
+        """Choose the automatic parameters; ``is_fixed``: the seed is that of the rule."""
         stops, encodes = stops_early(self, data.sets), data.encoder is not None
         size = data.rows.n_train
         self._chosen = resolve_automatic(self, size, task.loss, stops, encodes, is_fixed)
-        if "n_estimators" in self._chosen:
-            check_chosen_rounds(self._chosen["n_estimators"], start)
         return self._chosen
 
     def _measure_rounds(
@@ -433,7 +428,6 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         data: FitData,
         settings: BoostingSettings,
         team: Team,
-        start: Start,
     ) -> BoostingSettings:
         """Return settings with as many rounds as the data need."""
         try:
@@ -441,7 +435,6 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         except PeersError as error:
             error.fitted = None  # type: ignore[attr-defined]  # the short fit is no model to continue
             raise
-        check_chosen_rounds(n_rounds, start)
         self._chosen["n_estimators"] = n_rounds
         return replace(settings, n_rounds=n_rounds)
 

@@ -5,8 +5,9 @@ from sumwise.docstrings import fill_docstring
 _PARAMETERS = """n_estimators : int or "auto", default="auto"
     Rounds of boosting. A round adds one tree, or one per class for more than two classes. "auto",
     here and for ``learning_rate``, ``growth`` and ``min_samples_leaf``: if all four are "auto",
-    ``fit`` grows many symmetric trees, see ``docs/guide/defaults.md``; otherwise they are 100, 0.1,
-    "leaf" and 20. ``resolved_params_`` has the values.
+    ``fit`` grows symmetric trees and measures how many the data need, see
+    ``docs/guide/defaults.md``; otherwise they are 100, 0.1, "leaf" and 20. ``resolved_params_`` has
+    the values.
 learning_rate : float, callable, sequence of float or "auto", default="auto"
     Factor on the values of each tree. A function of the round number, counted from 0, or a
     sequence of at least ``n_estimators`` rates makes it a schedule.
@@ -69,8 +70,8 @@ categorical_features : "auto", list or None, default="auto"
 categorical_encoding : str, Native or TargetStatistics, default="auto"
     How trees use categories: "native" splits by sets of them, "onehot" by one of them;
     "ordered", "greedy", "holdout" and "leave_one_out" replace them by numbers, see
-    :class:`TargetStatistics`. "auto": "ordered" if a feature has more than 50 categories,
-    else "native".
+    :class:`TargetStatistics`. "auto": "ordered" if a feature has more than 50 categories, or more
+    than 2 where ``fit`` chooses ``n_estimators`` and there are two classes; else "native".
 unknown_category : {"missing", "error"}, default="missing"
     What to do with a category that was not in the training data: treat it as a missing value
     (as the prior, if statistics encode it), or raise an error.
@@ -133,7 +134,8 @@ n_jobs : int or None, default=None
 random_state : int, RandomState or None, default=None
     Seed of sampling, of permutations (ordered statistics and ordered boosting) and of the
     held-out rows. Without a number they differ from fit to fit; only a fit that continues a
-    model holds out the same rows as before.
+    model holds out the same rows as before. Where ``fit`` chooses ``n_estimators``, and the user
+    asks for no sampling and no held-out rows, None means 0.
 verbose : bool, default=False
     Show rounds, scores and time left on standard error: a progress bar if the package rich is
     installed."""

@@ -33,11 +33,11 @@ def can_measure(rows: TrainingRows, settings: BoostingSettings) -> bool:
 def measure_rounds(
     table: TrainingTable, rows: TrainingRows, settings: BoostingSettings, team: Team
 ) -> int:
-    """Return the number of rounds of a fit; ``settings`` has the largest."""
-    stopping = EarlyStopping(_PATIENCE, watched=OOB)
+    """Return the number of rounds of a fit, at most twice that of ``settings``."""
+    most, stopping = 2 * settings.n_rounds, EarlyStopping(_PATIENCE, watched=OOB)
     short = replace(
         settings,
-        n_rounds=max(1, settings.n_rounds // _FACTOR),
+        n_rounds=most // _FACTOR,
         sampler=Subsample(),
         stopping=stopping,
         track_training_loss=False,
@@ -45,4 +45,4 @@ def measure_rounds(
         callbacks=(),
     )
     boost(table, rows, short, team)
-    return min(settings.n_rounds, max(_FEWEST, _FACTOR * stopping.best_round))
+    return min(most, max(_FEWEST, _FACTOR * stopping.best_round))

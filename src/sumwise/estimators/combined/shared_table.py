@@ -11,8 +11,8 @@ from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import ColumnMatrix
 from sumwise.data.sizes import count_bytes
-from sumwise.estimators.boosting.base import BaseGradientBoosting
 from sumwise.estimators.boosting.automatic import encodes_all, is_auto, leaves_all
+from sumwise.estimators.boosting.base import BaseGradientBoosting
 from sumwise.estimators.boosting.categories import find_native, find_statistics, resolve_encoding
 from sumwise.estimators.boosting.devices import is_on_device
 from sumwise.estimators.boosting.fitted import know_scores
