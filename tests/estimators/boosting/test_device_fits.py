@@ -6,6 +6,7 @@ import pytest
 from benchmarks.on_gpu.settings import dump
 from sumwise import GradientBoostingClassifier, GradientBoostingRegressor
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.boosting import measured_rounds
 from tests.cuda.arrays import FakeArray, FakeFrame, FakeSeries, FakeTensor
 
 SETTINGS = {"n_estimators": 3, "max_leaves": 4, "max_bins": 16, "random_state": 0}
@@ -35,6 +36,21 @@ def test_arrays(like, dtype):
     expected = GradientBoostingRegressor(**SETTINGS).fit(X, y, weight)
     model = GradientBoostingRegressor(device="cuda", **SETTINGS)
     model.fit(like(X), FakeArray(y), FakeArray(weight))
+    assert_same_model(model, expected)
+
+
+@pytest.mark.parametrize("kind", [GradientBoostingClassifier, GradientBoostingRegressor])
+def test_defaults(kind, monkeypatch):
+    """A GPU measures the same rounds, and has statistics of the target."""
+    monkeypatch.setattr(measured_rounds, "_PATIENCE", 2)
+    monkeypatch.setattr(measured_rounds, "_FEWEST", 3)
+    X, _ = draw_rows(120)
+    y = np.random.default_rng(2).permutation(np.arange(120) % 2)
+    settings = {"max_bins": 16, "categorical_features": [2]}
+    expected = kind(**settings).fit(X, y)
+    model = kind(device="cuda", **settings).fit(X, y)
+    assert model.resolved_params_ == expected.resolved_params_
+    assert model.n_estimators_ < 40
     assert_same_model(model, expected)
 
 
