@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from sumwise import GradientBoostingClassifier, GradientBoostingRegressor, Ordered, Plain
-from sumwise.estimators.boosting import measured_rounds
+from sumwise.errors import PeersError
+from sumwise.estimators.boosting import base, measured_rounds
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 4))
@@ -78,3 +79,15 @@ def test_weights_of_zero_leave_rows_out():
     kept = GradientBoostingRegressor().fit(X[:300], SIGNAL[:300])
     model = GradientBoostingRegressor().fit(X, SIGNAL, weight)
     assert model.n_estimators_ == kept.n_estimators_
+
+
+def test_a_lost_peer_leaves_no_short_fit_to_continue(monkeypatch):
+    def lose(*args):
+        error = PeersError("lost")
+        error.fitted = "a short fit"
+        raise error
+
+    monkeypatch.setattr(base, "measure_rounds", lose)
+    with pytest.raises(PeersError) as caught:
+        count_rounds(SIGNAL)
+    assert caught.value.fitted is None
