@@ -141,7 +141,7 @@ verbose : bool, default=False
     installed."""
 
 _ATTRIBUTES = """resolved_params_ : dict
-    The parameters that may be "auto", with the values that ``fit`` used. A model file has these.
+    The parameters that ``fit`` may choose, with the values that it used. A model file has these.
 n_trees_ : int
     Number of trees; a tree for several targets counts as one per target.
 best_iteration_ : int
