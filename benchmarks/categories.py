@@ -3,9 +3,10 @@
 `python -m benchmarks.categories` prints a line for each data set and mode; see `--help`. `adult`,
 `amazon_employee` and `kick` are split as in CatBoost's own quality benchmark, and its published log
 loss (default parameters, rounds chosen on folds) is printed for comparison. `census_income_kdd` is
-split into folds. Both libraries grow symmetric trees of depth 6, with the same numbers of rounds,
-learning rate and L2. For everything else CatBoost keeps its defaults: bootstrap, noise on scores,
-combinations.
+split into folds. With `--inner`, a random fifth of the training rows takes the place of the test
+rows: choices are made there, and the test rows are for the final table only. Both libraries grow
+symmetric trees of depth 6, with the same numbers of rounds, learning rate and L2. For everything
+else CatBoost keeps its defaults: bootstrap, noise on scores, combinations.
 """
 
 import statistics
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.metrics import log_loss
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from benchmarks.datasets import Dataset, find_table, read_frame
 from benchmarks.measure import time_call
@@ -33,34 +34,42 @@ RATE, DEPTH, L2 = 0.05, 6, 3.0
 
 @dataclass(frozen=True)
 class Comparison:
-    """The mean log loss and the median seconds of both libraries over the splits."""
+    """The log losses and seconds of both libraries, one per split and seed."""
 
     name: str
     mode: str
-    loss: dict[str, float]
-    seconds: dict[str, float]
+    losses: dict[str, list[float]]
+    seconds: dict[str, list[float]]
 
     def describe(self) -> str:
-        """Return one line, with the ratio of times and the published loss."""
-        ratio = self.seconds["sumwise"] / self.seconds["CatBoost"]
+        """Return one line: means with standard errors, the ratio of times, the published loss."""
+        ours, rival = (statistics.median(self.seconds[n]) for n in ("sumwise", "CatBoost"))
         published = f", published {PUBLISHED[self.name]:.4f}" if self.name in PUBLISHED else ""
         return (
-            f"{self.name} {self.mode}: log loss sumwise {self.loss['sumwise']:.5f}, "
-            f"CatBoost {self.loss['CatBoost']:.5f}{published}; "
-            f"{format_seconds(self.seconds['sumwise'])} and "
-            f"{format_seconds(self.seconds['CatBoost'])}, ratio {format_figures(ratio)}"
+            f"{self.name} {self.mode}: log loss sumwise {describe_mean(self.losses['sumwise'])}, "
+            f"CatBoost {describe_mean(self.losses['CatBoost'])}{published}; "
+            f"{format_seconds(ours)} and {format_seconds(rival)}, "
+            f"ratio {format_figures(ours / rival)}"
         )
 
 
-def make_ours(mode: str, n_rounds: int) -> Any:
+def describe_mean(values: Sequence[float]) -> str:
+    """Return a mean, with its standard error if there are several values."""
+    mean = f"{statistics.fmean(values):.5f}"
+    if len(values) == 1:
+        return mean
+    return f"{mean} +- {statistics.stdev(values) / len(values) ** 0.5:.5f}"
+
+
+def make_ours(mode: str, n_rounds: int, seed: int) -> Any:
     """Return our model with ordered statistics, and with ordered boosting in that mode."""
     shape = Settings(growth="symmetric", max_depth=DEPTH, l2=L2, min_rows=1, n_jobs=count_cpus())
     options = {"categorical_encoding": "ordered", "booster": mode.lower()}
-    settings = replace(shape, n_trees=n_rounds, learning_rate=RATE)
+    settings = replace(shape, n_trees=n_rounds, learning_rate=RATE, seed=seed)
     return build(Model("sumwise", "sumwise", options), settings)
 
 
-def make_rival(mode: str, n_rounds: int, categories: list[str]) -> Any:
+def make_rival(mode: str, n_rounds: int, seed: int, categories: list[str]) -> Any:
     """Return CatBoost with its defaults, except for the settings that both share."""
     from catboost import CatBoostClassifier
 
@@ -71,7 +80,8 @@ def make_rival(mode: str, n_rounds: int, categories: list[str]) -> Any:
         l2_leaf_reg=L2,
         boosting_type=mode,
         cat_features=categories,
-        random_seed=0,
+        random_seed=seed,
+        thread_count=count_cpus(),
         verbose=False,
         allow_writing_files=False,
     )
@@ -96,29 +106,33 @@ def load_splits(name: str, n_folds: int, max_rows: int) -> Iterator[Dataset]:
         yield Dataset("binary", X.iloc[train], y[train], X.iloc[test], y[test])
 
 
+def leave_test_rows_out(part: Dataset, seed: int) -> Dataset:
+    """Return the training rows of a split, of which a fifth is to be predicted."""
+    rows = np.arange(part.y_train.size)
+    train, held = train_test_split(rows, test_size=0.2, stratify=part.y_train, random_state=seed)
+    X, y = part.X_train, part.y_train
+    return Dataset("binary", X.iloc[train], y[train], X.iloc[held], y[held])
+
+
 def compare(
-    name: str, mode: str, n_rounds: int, n_folds: int, max_rows: int, n_repeats: int
+    name: str, mode: str, n_rounds: int, splits: Sequence[Dataset], seeds: int, inner: bool
 ) -> Comparison:
-    """Fit both on every split, and score them on its test rows."""
+    """Fit both on every split with every seed, and score them on rows they have not seen."""
     losses: dict[str, list[float]] = {"sumwise": [], "CatBoost": []}
     seconds: dict[str, list[float]] = {"sumwise": [], "CatBoost": []}
-    for part in load_splits(name, n_folds, max_rows):
-        make_ours(mode, 2).fit(part.X_train, part.y_train)  # compiles or loads kernels
-        filled = fill_missing(part.X_train), fill_missing(part.X_test)
-        categories = list(part.X_train.select_dtypes("category"))
-        for repeat in range(n_repeats):
-            ours, rival = make_ours(mode, n_rounds), make_rival(mode, n_rounds, categories)
+    for split in splits:
+        make_ours(mode, 2, 0).fit(split.X_train, split.y_train)  # compiles or loads kernels
+        for seed in range(seeds):
+            part = leave_test_rows_out(split, seed) if inner else split
+            categories = list(part.X_train.select_dtypes("category"))
+            filled = fill_missing(part.X_train), fill_missing(part.X_test)
+            ours = make_ours(mode, n_rounds, seed)
+            rival = make_rival(mode, n_rounds, seed, categories)
             seconds["sumwise"].append(time_call(ours.fit, part.X_train, part.y_train))
             seconds["CatBoost"].append(time_call(rival.fit, filled[0], part.y_train))
-            if repeat == 0:
-                losses["sumwise"].append(log_loss(part.y_test, ours.predict_proba(part.X_test)))
-                losses["CatBoost"].append(log_loss(part.y_test, rival.predict_proba(filled[1])))
-    return Comparison(
-        name,
-        mode,
-        {model: float(np.mean(values)) for model, values in losses.items()},
-        {model: statistics.median(values) for model, values in seconds.items()},
-    )
+            losses["sumwise"].append(log_loss(part.y_test, ours.predict_proba(part.X_test)))
+            losses["CatBoost"].append(log_loss(part.y_test, rival.predict_proba(filled[1])))
+    return Comparison(name, mode, losses, seconds)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -130,12 +144,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=1000)
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=1_000_000, help="the most rows of a data set")
-    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=1, help="fits of each split")
+    parser.add_argument("--inner", action="store_true", help="predict training rows, for choices")
     parsed = parser.parse_args(arguments)
     print_heading(f"{parsed.rounds} rounds; goals: log loss no higher, ratio of times <= {GOAL}")
     for name in parsed.only:
+        splits = list(load_splits(name, parsed.folds, parsed.rows))
         for mode in parsed.modes:
-            found = compare(name, mode, parsed.rounds, parsed.folds, parsed.rows, parsed.repeat)
+            found = compare(name, mode, parsed.rounds, splits, parsed.seeds, parsed.inner)
             print(found.describe(), flush=True)
 
 

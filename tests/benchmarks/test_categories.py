@@ -2,7 +2,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.categories import PUBLISHED, load_splits, main
+from benchmarks.categories import (
+    PUBLISHED,
+    describe_mean,
+    leave_test_rows_out,
+    load_splits,
+    main,
+)
 
 
 @pytest.fixture
@@ -38,3 +44,21 @@ def test_a_tiny_run(folder, capsys) -> None:
     ]
     assert "published 0.2849" in lines[0]
     assert "ratio" in lines[-1]
+
+
+def test_choices_see_no_test_row(folder) -> None:
+    (part,) = load_splits("adult", 5, 1000)
+    inner = [leave_test_rows_out(part, seed) for seed in range(2)]
+    for own in inner:
+        assert (len(own.X_train), len(own.X_test)) == (32, 8)
+        rows = sorted([*own.X_train.index, *own.X_test.index])
+        assert rows == part.X_train.index.tolist()
+    assert inner[0].X_test.index.tolist() != inner[1].X_test.index.tolist()
+
+
+def test_seeds_give_a_standard_error(folder, capsys) -> None:
+    main(["--only", "kick", "--modes", "Plain", "--rounds", "2", "--seeds", "2", "--inner"])
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line.count(" +- ") == 2
+    assert describe_mean([1.0, 2.0, 3.0]) == "2.00000 +- 0.57735"
+    assert describe_mean([0.25]) == "0.25000"

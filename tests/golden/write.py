@@ -232,6 +232,12 @@ MODELS: dict[str, tuple[str, Callable[[], Any]]] = {
             "mixed", n_classes=3, n_estimators=2, max_leaves=3, categorical_encoding="ordered"
         ),
     ),
+    "encoder_priors_v3": (
+        "mixed",
+        lambda: boost(
+            "mixed", n_classes=2, categorical_encoding=sw.TargetStatistics(native_limit=0)
+        ),
+    ),
     "old_linear_v3": ("numbers", lambda: boost(booster="linear")),
     "linear_v3": ("numbers", lambda: boost(booster="linear", n_classes=2)),
     "linear_multiclass_v3": ("sparse", lambda: boost("sparse", 3, booster=sw.Linear(l2=0.5))),

@@ -1,6 +1,6 @@
 """BinMapper: the thresholds of all features, and the mapping of values to bins."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -93,6 +93,13 @@ class BinMapper:
         thresholds = find_dense_thresholds(X, found_from, most, team)
         own = (X, found_from.rows, n_categories, team)
         return cls(thresholds, cls.fit_categories(*own, native, only_bytes), native)
+
+    def with_thresholds(self, given: Mapping[int, np.ndarray]) -> "BinMapper":
+        """Return the same bins, but for the features whose thresholds are given."""
+        if not given:
+            return self
+        thresholds = [given.get(f, own) for f, own in enumerate(self.thresholds)]
+        return BinMapper(thresholds, self.categories, self.native)
 
     @staticmethod
     def fit_categories(

@@ -46,6 +46,7 @@ _ADDED = {
     "conformal": False,
     "extra_trees": False,
     "leaves": "constant",
+    "levels": 16,  # of TargetStatistics
     "multi_strategy": "one_output_per_tree",
     "path_smooth": 0.0,
     "weights": None,  # of Columns
@@ -257,7 +258,7 @@ def _restore_encoder(estimator: Any, about: dict[str, Any], model: Model) -> Non
     """Give an estimator the encoder of its categories; raise ValueError if it is unsound."""
     n_categories = estimator.schema_.n_categories
     encoder = CategoryEncoder.restore(about["encoder"], about["arrays"], n_categories)
-    n_values = encoder.sums.prior.size
+    n_values = encoder.sums.n_values
     if len(encoder.columns) != model.n_features or n_values not in (1, model.n_outputs):
         raise ValueError("the trees have other columns than the encoder of categories")
     estimator._encoder = encoder

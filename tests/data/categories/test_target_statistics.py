@@ -113,10 +113,71 @@ def test_categories_that_are_not_known_take_the_prior(table, team):
 def test_the_prior_is_the_weighted_mean_or_as_given():
     values = np.array([[0.0, 1.0, 1.0, 4.0]])
     rows = np.array([0, 1, 3])
-    part = TargetStatistics()
-    assert find_prior(part, values, np.empty(0), rows) == [5.0 / 3.0]
-    assert find_prior(part, values, np.array([1.0, 1.0, 1.0, 2.0]), rows) == [9.0 / 4.0]
-    assert find_prior(TargetStatistics(prior=0.5), values, np.empty(0), rows) == [0.5]
+    part, weight = TargetStatistics(prior="mean"), np.array([1.0, 1.0, 1.0, 2.0])
+    assert find_prior(part, values, np.empty(0), rows, False) == [5.0 / 3.0]
+    assert find_prior(part, values, weight, rows, True) == [9.0 / 4.0]
+    assert find_prior(TargetStatistics(prior=0.5), values, np.empty(0), rows, True) == [0.5]
+
+
+def test_two_classes_have_three_priors_unless_told_otherwise():
+    values, rows = np.array([[0.0, 1.0, 1.0], [2.0, 5.0, 5.0]]), np.arange(3)
+    found = find_prior(TargetStatistics(), values[:1], np.empty(0), rows, True)
+    assert found.tolist() == [0.0, 0.5, 1.0]
+    found = find_prior(TargetStatistics(), values, np.empty(0), rows, False)
+    assert found.tolist() == [2.0 / 3.0, 4.0]
+    part = TargetStatistics(prior=["mean", 9.0])
+    found = find_prior(part, values, np.empty(0), rows, False)
+    assert found.tolist() == [2.0 / 3.0, 9.0, 4.0, 9.0]
+
+
+def test_each_prior_has_statistics_of_its_own(table, team):
+    groups, codes, _, target, weight = table
+    values, priors = np.stack([target, 1.0 - target]), [0.25, 1.0, -0.5, 2.0]
+    places, sizes = find_places(groups, codes), [group.n_places for group in groups]
+    options = (np.array(priors), 2.0, team)
+    sums = CategorySums.of_rows(places, sizes, ALL, values, weight, *options)
+    assert (sums.n_values, sums.n_priors) == (2, 2)
+    order = permute_rows(ALL, 5, 1)
+    out = np.empty((3, 4, N_ROWS))
+    sums.ordered(places, order, values, weight, out, team)
+    own_weight = weight if weight.size else 1.0
+    for statistic, prior in enumerate(priors):
+        own = values[statistic // 2]
+        of_value = (groups, codes, table[2], own, weight)
+        for group in range(3):
+            expected = [
+                expect(of_value, group, rows_of, ALL, prior=prior)
+                for rows_of in (
+                    naive.ordered_rows(order.tolist()),
+                    naive.greedy_rows,
+                    naive.leave_one_out_rows,
+                )
+            ]
+            found = [
+                out[group, statistic],
+                sums.greedy(group, statistic, places[group]),
+                sums.leave_one_out(group, statistic, places[group], own, own_weight),
+            ]
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("levels", [1, 5, 16])
+def test_thresholds_are_equal_steps_between_the_priors(levels):
+    start, none = np.array([0, 0]), np.empty(0)
+    prior = np.array([-1.0, 3.0])
+    sums = CategorySums(start, none.reshape(1, 0), none, prior, 1.0)
+    thresholds = sums.find_thresholds(levels)
+    values = np.random.default_rng(0).uniform(-2.0, 4.0, 500)
+    values = np.concatenate([values, [-1.0, 3.0]])
+    level = np.clip(np.floor((values + 1.0) / 4.0 * levels), 0, levels)
+    np.testing.assert_array_equal(np.searchsorted(thresholds, values), level)
+
+
+def test_thresholds_are_free_without_levels_or_with_one_prior():
+    start, none = np.array([0, 0]), np.empty(0)
+    for prior, levels in (([0.0, 1.0], 0), ([0.5], 16), ([0.5, 0.5], 16)):
+        sums = CategorySums(start, none.reshape(1, 0), none, np.array(prior), 1.0)
+        assert sums.find_thresholds(levels) is None
 
 
 def test_permutations_are_permutations_and_differ():
@@ -209,6 +270,9 @@ def test_property_1_leave_one_out_has_it_on_average_but_leaks_given_the_category
         {"prior_weight": True},
         {"prior": "median"},
         {"prior": float("nan")},
+        {"prior": []},
+        {"prior": (0.5, "median")},
+        {"levels": -1},
         {"permutations": 0},
         {"holdout": 1.0},
         {"counts": 1},

@@ -18,6 +18,7 @@ from sumwise import (
     TargetStatistics,
     load,
 )
+from sumwise.data.categories.encoder import STATISTIC
 from sumwise.data.categories.target_statistics import METHODS, permute_rows, split_holdout
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.categories import AUTO_LIMIT
@@ -158,7 +159,7 @@ def make_leaky(kind, n_rows=2000):
 )
 def test_leakage(kind, method, leaks):
     frame, y, new, y_new = make_leaky(kind)
-    part = TargetStatistics(method, combinations=0, greedy_rows=0, native_limit=0)
+    part = TargetStatistics(method, prior="mean", combinations=0, greedy_rows=0, native_limit=0)
     model = fit(part, X=frame, y=y, n_estimators=20)
     train, test = model.score(frame, y), model.score(new, y_new)
     own = model.feature_importances_[0]
@@ -173,6 +174,57 @@ def test_leakage(kind, method, leaks):
 
 
 # The parameter
+
+
+def test_two_classes_are_split_at_levels_between_their_priors():
+    model = fit(TargetStatistics(native_limit=0, levels=5), n_estimators=20)
+    columns, trees = model._encoder.columns, model.ensemble_
+    is_split = trees.left >= 0
+    of_statistic = np.array([own.kind == STATISTIC for own in columns])[trees.feature[is_split]]
+    thresholds = np.nextafter(trees.threshold[is_split][of_statistic], np.inf)
+    assert set(np.round(5 * thresholds, 12)) <= {1.0, 2.0, 3.0, 4.0, 5.0}
+    assert {columns[f].statistic for f in trees.feature[is_split]} >= {0, 1, 2}
+    free = fit(TargetStatistics(native_limit=0, levels=0), n_estimators=20).ensemble_
+    assert np.unique(free.threshold[free.left >= 0]).size > 60
+
+
+@pytest.mark.parametrize("kind", ["three classes", "regression"])
+def test_levels_are_for_two_classes(kind, tmp_path):
+    task = dict(zip(("kind", "y"), TARGETS[kind], strict=True))
+    model = fit(TargetStatistics(native_limit=0), **task)
+    free = fit(TargetStatistics(native_limit=0, levels=0), **task)
+    np.testing.assert_array_equal(model.ensemble_.threshold, free.ensemble_.threshold)
+    assert model._encoder.sums.n_priors == 1
+
+
+def test_several_priors_of_a_regression():
+    part = TargetStatistics(prior=[-1.0, "mean", 1.0], levels=4, **PLAIN)
+    model = fit(part, GradientBoostingRegressor, EFFECT, X[["city"]])
+    prior = np.array([-1.0, EFFECT.mean(), 1.0])
+    np.testing.assert_allclose(model._encoder.sums.prior, prior, rtol=1e-14)
+    trees = model.ensemble_
+    thresholds = np.nextafter(trees.threshold[trees.left >= 0], np.inf)
+    assert set(np.round(thresholds, 12)) <= {-0.5, 0.0, 0.5, 1.0}
+
+
+def test_one_table_serves_all_permutations_if_none_changes_anything(monkeypatch, tmp_path):
+    from sumwise.estimators.boosting import encoding
+
+    seen, original = [], encoding.CategoryEncoder.join
+
+    def spy(self, matrix, places, statistics):
+        seen.append(statistics)
+        return original(self, matrix, places, statistics)
+
+    monkeypatch.setattr(encoding.CategoryEncoder, "join", spy)
+    part = TargetStatistics(greedy_rows=100, native_limit=0, permutations=3)
+    found = fit(part, X=X[["size", "color"]])
+    assert len(seen) == 1
+    part.permutations = 1
+    one = fit(part, X=X[["size", "color"]])
+    np.testing.assert_array_equal(found.ensemble_.value, one.ensemble_.value)
+    fit(part.__class__(permutations=3, native_limit=0))
+    assert len(seen) == 5
 
 
 def test_names_and_parts_are_the_same_model(tmp_path, task):
@@ -208,7 +260,7 @@ def test_nested_parameters():
 
 
 def test_native_splits_and_statistics_in_one_model():
-    model = fit(TargetStatistics(native_limit=10, combinations=0))
+    model = fit(TargetStatistics(native_limit=10, combinations=0, prior="mean"))
     kinds = [(c.features, c.kind) for c in model._encoder.columns]
     assert kinds == [((0,), "statistic"), ((0,), "count"), ((1,), "original"), ((2,), "original")]
     rows = X[:40].copy()
@@ -257,8 +309,22 @@ def test_importances_are_of_the_features_of_x():
 
 
 def test_trees_are_drawn_with_names():
-    model = fit(TargetStatistics(combinations=0, native_limit=0), X=X[["city"]], max_leaves=2)
+    part = TargetStatistics(combinations=0, native_limit=0, prior="mean")
+    model = fit(part, X=X[["city"]], max_leaves=2)
     assert tree_layout(model).text[0].startswith(("mean target of city <=", "rows of city <="))
+
+
+@pytest.mark.parametrize(
+    ("y", "names"),
+    [
+        (Y, [f"mean target of city (prior {prior})" for prior in ("0", "0.5", "1")]),
+        (THREE, [f"mean target of city (class {k})" for k in range(3)]),
+    ],
+    ids=["priors", "classes"],
+)
+def test_statistics_of_one_feature_have_names_of_their_own(y, names):
+    model = fit(TargetStatistics(combinations=0), y=y, X=X[["city", "size"]])
+    assert model._encoder.name_columns(["city", "size"]) == [*names, "rows of city", "size"]
 
 
 # With other features of a fit
@@ -375,7 +441,7 @@ def test_many_rows_a_category_are_encoded_greedily(monkeypatch):
         return original(cls, matrix, *args, **kwargs)
 
     monkeypatch.setattr(BinMapper, "fit", classmethod(spy))
-    fit(TargetStatistics(greedy_rows=100, combinations=0, counts=False))
+    fit(TargetStatistics(prior="mean", greedy_rows=100, combinations=0, counts=False))
     city, color = seen["matrix"][:, 0], seen["matrix"][:, 2]
     assert np.unique(color).size == 6  # with missing
     busiest = np.bincount(CITY).argmax()

@@ -29,7 +29,7 @@ class EncodedFeature(NamedTuple):
     features: tuple[int, ...]  # of the original matrix
     kind: str
     group: int = -1
-    value: int = 0
+    statistic: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +79,8 @@ class CategoryEncoder:
 
     def _describe_group(self, group: int) -> Iterator[EncodedFeature]:
         features = self.groups[group].features
-        for value in range(self.sums.prior.size):
-            yield EncodedFeature(features, STATISTIC, group, value)
+        for statistic in range(self.sums.prior.size):
+            yield EncodedFeature(features, STATISTIC, group, statistic)
         if self.has_counts:
             yield EncodedFeature(features, COUNT, group)
 
@@ -98,17 +98,17 @@ class CategoryEncoder:
             own = places.find(column.group, first, last)
             if column.kind == COUNT:
                 return self.sums.count(column.group, own)
-            return self.sums.greedy(column.group, column.value, own)
+            return self.sums.greedy(column.group, column.statistic, own)
 
         return self._encode(X, read)
 
     def join(self, X: Matrix, places: np.ndarray, statistics: np.ndarray) -> ColumnMatrix:
-        """Return the encoded matrix with given statistics, (n_groups, n_values, n_rows)."""
+        """Return the encoded matrix with given statistics, (n_groups, n_statistics, n_rows)."""
 
         def read(column: EncodedFeature, first: int, last: int) -> np.ndarray:
             if column.kind == COUNT:
                 return self.sums.count(column.group, places[column.group, first:last])
-            return statistics[column.group, column.value, first:last]
+            return statistics[column.group, column.statistic, first:last]
 
         return self._encode(X, read)
 
@@ -150,15 +150,17 @@ class CategoryEncoder:
 
     def name_columns(self, names: Sequence[str]) -> list[str]:
         """Return the names of columns, given the names of features."""
-        n_values = self.sums.prior.size
-        result = []
+        sums, result = self.sums, []
         for column in self.columns:
             name = " x ".join(names[f] for f in column.features)
             if column.kind == COUNT:
                 name = f"rows of {name}"
             elif column.kind == STATISTIC:
-                of_class = f" (class {column.value})" if n_values > 1 else ""
-                name = f"mean target of {name}{of_class}"
+                name = f"mean target of {name}"
+                if sums.n_values > 1:
+                    name += f" (class {column.statistic // sums.n_priors})"
+                if sums.n_priors > 1:
+                    name += f" (prior {sums.prior[column.statistic]:g})"
             result.append(name)
         return result
 
@@ -172,12 +174,15 @@ class CategoryEncoder:
 
     def to_json(self) -> dict[str, Any]:
         """Return the data that :meth:`restore` reads, together with :meth:`to_arrays`."""
-        return {
+        data = {
             "groups": [list(group.features) for group in self.groups],
             "counts": bool(self.has_counts),
             "prior": self.sums.prior.tolist(),
             "prior_weight": self.sums.prior_weight,
         }
+        if self.sums.n_priors > 1:
+            data["n_priors"] = self.sums.n_priors
+        return data
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the sizes of groups, the keys of combinations, sums and counts."""
@@ -196,6 +201,7 @@ class CategoryEncoder:
         """Rebuild an encoder; raise ValueError (or KeyError, TypeError) for invalid data."""
         prior = np.array(data["prior"], dtype=np.float64)
         weight, has_counts = float(data["prior_weight"]), data["counts"]
+        n_values = _count_values(prior, data.get("n_priors", 1))
         sizes, keys = arrays["group_size"], arrays["group_keys"]
         start = np.append(0, sizes.cumsum()).astype(np.int64)
         groups, place = [], 0
@@ -207,17 +213,24 @@ class CategoryEncoder:
         sums, counts = arrays["category_sums"], arrays["category_counts"]
         sound = place == keys.size and prior.ndim == 1 and prior.size >= 1
         sound = sound and len({group.features for group in groups}) == len(groups) >= 1
-        sound = sound and counts.size == start[-1] and sums.size == prior.size * start[-1]
+        sound = sound and counts.size == start[-1] and sums.size == n_values * start[-1]
         sound = sound and all(np.isfinite(a).all() for a in (prior, sums, counts))
         if not sound or not weight > 0 or not (counts >= 0).all():
             raise ValueError("statistics of categories do not fit their groups")
-        own = CategorySums(start, sums.reshape(prior.size, -1), counts, prior, weight)
+        own = CategorySums(start, sums.reshape(n_values, -1), counts, prior, weight)
         return cls(n_categories, tuple(groups), own, has_counts)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the fields only, without values derived from them."""
         names = ("n_categories", "groups", "sums", "has_counts")
         return {name: getattr(self, name) for name in names}
+
+
+def _count_values(prior: np.ndarray, n_priors: Any) -> int:
+    """Return how many values have ``n_priors`` priors each."""
+    if type(n_priors) is not int or n_priors < 1 or prior.size % n_priors:
+        raise ValueError(f"{prior.size} priors are not {n_priors} for each value")
+    return prior.size // n_priors
 
 
 def read_column(X: Matrix, feature: int) -> Callable[[int, int], np.ndarray]:

@@ -4,9 +4,10 @@ The four methods differ in the rows that the statistic of a training row comes f
 whether its own target leaks into it. At prediction all methods use the stored sums.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from sumwise.kernels.table.target_statistics import shuffle_rows, sum_by_place, 
 from sumwise.parts import Part, check_count, check_flag, check_number
 
 METHODS = ("ordered", "greedy", "holdout", "leave_one_out")
+# With two classes: how far the statistics are apart tells how many rows they come from.
+PRIORS_OF_CLASSES = (0.0, 0.5, 1.0)
 
 
 class TargetStatistics(Part):
@@ -26,6 +29,7 @@ class TargetStatistics(Part):
     The statistic of a category is (sum of the targets of its rows + a P) / (number of its rows + a)
     with the prior P and its weight a. Categories that were not in the training data get P. With
     more than two classes there is one statistic per class; regression uses the target unchanged.
+    Each prior gives a statistic of its own: where they differ, the category has few rows.
 
     Parameters
     ----------
@@ -36,8 +40,12 @@ class TargetStatistics(Part):
         training rows: see ``docs/guide/target_statistics.md``.
     prior_weight : float, default=1.0
         The weight a of the prior, above 0.
-    prior : "mean" or float, default="mean"
-        The prior P; "mean" is the mean target, or the share of the class.
+    prior : "auto", "mean", float or sequence of them, default="auto"
+        The prior P, or several; "mean" is the mean target, or the share of the class. "auto": with
+        two classes 0, 0.5 and 1, otherwise "mean".
+    levels : int, default=16
+        With several priors, splits compare the statistics with this many equally spaced numbers,
+        from just above the lowest prior up to the highest. 0: with as many as ``max_bins`` allows.
     permutations : int, default=4
         Number of permutations for "ordered". Leaf values use the first permutation, splits take
         turns with the others; if there is only one, it serves both. More permutations take more
@@ -70,7 +78,8 @@ class TargetStatistics(Part):
         self,
         method: str = "ordered",
         prior_weight: float = 1.0,
-        prior: float | str = "mean",
+        prior: float | str | Sequence[float | str] = "auto",
+        levels: int = 16,
         permutations: int = 4,
         holdout: float = 0.5,
         counts: bool = True,
@@ -82,6 +91,7 @@ class TargetStatistics(Part):
         self.method = method
         self.prior_weight = prior_weight
         self.prior = prior
+        self.levels = levels
         self.permutations = permutations
         self.holdout = holdout
         self.counts = counts
@@ -96,15 +106,16 @@ class TargetStatistics(Part):
             self._refuse("method", f"must be one of {', '.join(map(repr, METHODS))}")
         if not _is_number(self.prior_weight) or not 0 < self.prior_weight < 1e300:
             self._refuse("prior_weight", "must be a number above 0")
-        if not (isinstance(self.prior, str) and self.prior == "mean") and not (
-            _is_number(self.prior) and abs(float(self.prior)) < 1e300
-        ):
-            self._refuse("prior", "must be 'mean' or a number")
+        if not _is_auto(self.prior):
+            priors = _list_priors(self.prior)
+            if not priors or not all(_is_prior(prior) for prior in priors):
+                self._refuse("prior", "must be 'auto', 'mean', a number, or a list of priors")
         if not _is_number(self.holdout) or not 0 < self.holdout < 1:
             self._refuse("holdout", "must be a number between 0 and 1")
         check_number(self, "greedy_rows", 0.0)
         check_flag(self, "counts")
         lowest = {"permutations": 1, "combinations": 0, "max_combined": 1, "native_limit": 0}
+        lowest["levels"] = 0
         for name, low in lowest.items():
             check_count(self, name, low)
 
@@ -130,7 +141,9 @@ class CategorySums:
         Weighted sums of the target, or of the indicator of each class.
     counts : ndarray of float64, shape (n_categories,)
         Sums of the weights.
-    prior : ndarray of float64, shape (n_values,)
+    prior : ndarray of float64, shape (n_statistics,)
+        The priors of the first value, then those of the second, and so on, as many for each. There
+        is a statistic for each prior.
     prior_weight : float
     """
 
@@ -170,23 +183,33 @@ class CategorySums:
         """Return the weight of each row's category, 0 for rows without one."""
         return self._take(self.counts, group, places)
 
-    def greedy(self, group: int, value: int, places: np.ndarray) -> np.ndarray:
+    @property
+    def n_values(self) -> int:
+        """The number of values that are summed up."""
+        return int(self.sums.shape[0])
+
+    @property
+    def n_priors(self) -> int:
+        """The number of priors, and so of statistics, of each value."""
+        return self.prior.size // self.n_values
+
+    def greedy(self, group: int, statistic: int, places: np.ndarray) -> np.ndarray:
         """Return statistics from all summed rows, as at prediction."""
-        total = self._take(self.sums[value], group, places) + self._prior_sum(value)
+        total = self._sum(group, statistic, places) + self._prior_sum(statistic)
         return total / (self.count(group, places) + self.prior_weight)
 
     def leave_one_out(
         self,
         group: int,
-        value: int,
+        statistic: int,
         places: np.ndarray,
         own_value: np.ndarray,
         own_weight: np.ndarray | float,
     ) -> np.ndarray:
         """Return statistics of summed rows, each from all other rows."""
-        total = self._take(self.sums[value], group, places) - own_weight * own_value
+        total = self._sum(group, statistic, places) - own_weight * own_value
         count = self.count(group, places) - own_weight
-        return (total + self._prior_sum(value)) / (count + self.prior_weight)
+        return (total + self._prior_sum(statistic)) / (count + self.prior_weight)
 
     def ordered(
         self,
@@ -199,14 +222,29 @@ class CategorySums:
     ) -> None:
         """Write the statistics of the rows in ``order``, each from the rows before it.
 
-        ``out`` has shape (n_groups, n_values, n_rows).
+        ``out`` has shape (n_groups, n_statistics, n_rows).
         """
         scratch = np.empty_like(self.sums), np.empty_like(self.counts)
         arguments = (self.start, order, values, weight, self.prior, self.prior_weight)
         team.run(write_ordered, places, *arguments, *scratch, out)
 
-    def _prior_sum(self, value: int) -> float:
-        return self.prior_weight * float(self.prior[value])
+    def find_thresholds(self, levels: int) -> np.ndarray | None:
+        """Return what splits may compare statistics with; None for any numbers.
+
+        A statistic of k / levels of the way from the lowest prior to the highest goes right of the
+        k-th threshold.
+        """
+        low, high = float(self.prior.min()), float(self.prior.max())
+        if levels == 0 or self.n_priors == 1 or low == high:
+            return None
+        steps = low + (high - low) * np.arange(1, levels + 1) / levels
+        return np.unique(np.nextafter(steps, -np.inf))
+
+    def _prior_sum(self, statistic: int) -> float:
+        return self.prior_weight * float(self.prior[statistic])
+
+    def _sum(self, group: int, statistic: int, places: np.ndarray) -> np.ndarray:
+        return self._take(self.sums[statistic // self.n_priors], group, places)
 
     def _take(self, entries: np.ndarray, group: int, places: np.ndarray) -> np.ndarray:
         own = entries[self.start[group] : self.start[group + 1]]
@@ -226,19 +264,46 @@ def permute_rows(rows: np.ndarray, seed: int, number: int) -> np.ndarray:
 
 
 def find_prior(
-    part: TargetStatistics, values: np.ndarray, weight: np.ndarray, rows: np.ndarray
+    part: TargetStatistics,
+    values: np.ndarray,
+    weight: np.ndarray,
+    rows: np.ndarray,
+    two_classes: bool,
 ) -> np.ndarray:
-    """Return the prior of each value: the given number, or the mean over rows."""
-    if isinstance(part.prior, str):
-        own_weight = weight[rows] if weight.size else np.ones(rows.size)
-        return (values[:, rows] * own_weight).sum(axis=1) / own_weight.sum()
-    return np.full(values.shape[0], float(part.prior))
+    """Return the priors of each value, one value after the other: numbers, or means over rows.
+
+    ``two_classes`` tells whether the values are 0 and 1 for two classes.
+    """
+    own_weight = weight[rows] if weight.size else np.ones(rows.size)
+    mean = (values[:, rows] * own_weight).sum(axis=1) / own_weight.sum()
+    priors: Iterable[float | str] = ["mean"]
+    if not _is_auto(part.prior):
+        priors = _list_priors(part.prior)
+    elif two_classes:
+        priors = PRIORS_OF_CLASSES
+    columns = [mean if isinstance(p, str) else np.full(mean.size, float(p)) for p in priors]
+    return np.column_stack(columns).ravel()
 
 
 def split_holdout(part: TargetStatistics, rows: np.ndarray, seed: int) -> np.ndarray:
     """Return the rows that are held out for statistics, ascending."""
     n_held = min(max(1, round(part.holdout * rows.size)), rows.size - 1)
     return np.sort(permute_rows(rows, seed, 0)[:n_held])
+
+
+def _is_auto(prior: object) -> bool:
+    return isinstance(prior, str) and prior == "auto"
+
+
+def _list_priors(prior: Any) -> list[Any]:
+    """Return the priors that the parameter stands for, unless it is "auto"."""
+    return list(prior) if isinstance(prior, (list, tuple, np.ndarray)) else [prior]
+
+
+def _is_prior(prior: Any) -> bool:
+    if isinstance(prior, str):
+        return prior == "mean"
+    return _is_number(prior) and abs(float(prior)) < 1e300
 
 
 def _is_number(value: object) -> bool:

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from sumwise.data.categories.combinations import choose_combinations
-from sumwise.data.categories.encoder import ORIGINAL, CategoryEncoder, read_column
+from sumwise.data.categories.encoder import ORIGINAL, STATISTIC, CategoryEncoder, read_column
 from sumwise.data.categories.groups import Group, read_codes
 from sumwise.data.categories.target_statistics import (
     CategorySums,
@@ -72,6 +72,8 @@ def encode_categories(
         # A combination of features would be an interaction.
         work = _Encoding(part, data, params.interaction_cst is None, seed, team)
         encoder, (matrix, *variants), rows = work.learn(old)
+    statistics = [k for k, own in enumerate(encoder.columns) if own.kind == STATISTIC]
+    thresholds = encoder.sums.find_thresholds(int(part.levels))
     return FitData(
         replace(data.train, matrix=matrix),
         [replace(own, matrix=encoder.transform(own.matrix)) for own in data.sets],
@@ -79,6 +81,7 @@ def encode_categories(
         encoder.encoded_categories,
         variants,
         encoder,
+        {} if thresholds is None else dict.fromkeys(statistics, thresholds),
     )
 
 
@@ -123,7 +126,7 @@ class _Encoding:
             rows = replace(rows, train=np.setdiff1d(rows.train, summed, assume_unique=True))
         groups = self._choose_groups(summed) if old is None else list(old.groups)
         places = find_places(groups, self._codes)
-        prior = find_prior(self._part, self._values, self._weight, summed)
+        prior = self._find_prior(summed, old)
         sums = CategorySums.of_rows(
             places,
             [group.n_places for group in groups],
@@ -144,6 +147,14 @@ class _Encoding:
         ]
         return encoder, matrices, rows
 
+    def _find_prior(self, summed: np.ndarray, old: CategoryEncoder | None) -> np.ndarray:
+        """Return the priors; "auto" continues with those of the old model."""
+        if old is not None and isinstance(self._part.prior, str) and self._part.prior == "auto":
+            return old.sums.prior
+        classes = self._rows.classes
+        two_classes = classes is not None and classes.size == 2
+        return find_prior(self._part, self._values, self._weight, summed, two_classes)
+
     def _choose_groups(self, summed: np.ndarray) -> list[Group]:
         n_categories = self._n_categories
         singles = np.flatnonzero(n_categories > self._part.native_limit)
@@ -159,25 +170,28 @@ class _Encoding:
     def _find_statistics(
         self, groups: list[Group], sums: CategorySums, places: np.ndarray, train: np.ndarray
     ) -> list[np.ndarray]:
-        """Return the statistics (n_groups, n_values, n_rows) of all rows, by permutation.
+        """Return the statistics (n_groups, n_statistics, n_rows) of all rows, by permutation.
 
         Rows that do not train have the statistics of prediction.
         """
-        n_groups, n_values = places.shape[0], self._values.shape[0]
-        everywhere = np.empty((n_groups, n_values, places.shape[1]))
+        n_groups, n_statistics = places.shape[0], sums.prior.size
+        everywhere = np.empty((n_groups, n_statistics, places.shape[1]))
         own_weight = self._weight[train] if self._weight.size else 1.0
         for group in range(n_groups):
-            for value in range(n_values):
-                out = everywhere[group, value]
-                out[:] = sums.greedy(group, value, places[group])
+            for statistic in range(n_statistics):
+                out = everywhere[group, statistic]
+                out[:] = sums.greedy(group, statistic, places[group])
                 if self._part.method == "leave_one_out":
+                    own = self._values[statistic // sums.n_priors, train]
                     out[train] = sums.leave_one_out(
-                        group, value, places[group, train], self._values[value, train], own_weight
+                        group, statistic, places[group, train], own, own_weight
                     )
         if self._part.method != "ordered":
             return [everywhere]
         greedy = self._part.find_greedy(self._n_categories, train.size)
         is_greedy = [len(g.features) == 1 and bool(greedy[g.features[0]]) for g in groups]
+        if all(is_greedy):  # no permutation would change anything
+            return [everywhere]
         result = []
         for number in range(int(self._part.permutations)):
             order = permute_rows(train, self._seed, number)

@@ -159,6 +159,8 @@ class FitData:
         The matrix of ``train`` with categories encoded by further permutations.
     encoder : CategoryEncoder or None
         None if no categories were encoded.
+    thresholds : mapping of int to ndarray
+        Thresholds of columns that are not to be chosen from their values.
     """
 
     train: LabeledRows
@@ -167,6 +169,7 @@ class FitData:
     n_categories: np.ndarray
     variants: Sequence[Matrix] = ()
     encoder: CategoryEncoder | None = None
+    thresholds: Mapping[int, np.ndarray] = field(default_factory=dict)
 
     @property
     def matrices(self) -> list[Matrix]:

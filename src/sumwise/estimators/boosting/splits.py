@@ -79,6 +79,7 @@ def make_table(
     if model.splits != EXACT:
         max_bins = read_max_bins(model, data.encoder)
         bins = BinMapper.fit(X, max_bins, data.train.weight, rows, settings.seed, team, *of_columns)
+        bins = bins.with_thresholds(data.thresholds)
     if devices and bins is not None:
         return _make_device_table(data, settings, team, devices, bins)
     needs_columns = settings.booster is not None and settings.booster.shares_splits

@@ -50,7 +50,7 @@ def _describe_column(encoder: CategoryEncoder, column: EncodedFeature) -> Column
     if column.kind == COUNT:
         numbers = sums.count(column.group, places)
     else:
-        numbers = sums.greedy(column.group, column.value, places)
+        numbers = sums.greedy(column.group, column.statistic, places)
     keys = np.arange(group.n_places, dtype=np.int64) if group.keys is None else group.keys
     return Column(column.features, Lookup(group.bases, keys, numbers[1:], float(numbers[0])))
 

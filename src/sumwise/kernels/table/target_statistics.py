@@ -53,10 +53,11 @@ def write_ordered(
 ):
     """Write the statistics of the rows in ``order``, each from the rows before it only.
 
-    ``out`` has shape (n_groups, n_values, n_rows). ``sums`` and ``counts`` are scratch, laid out as
-    above.
+    ``prior`` has the priors of the first value, then those of the second, and so on. ``out`` has
+    shape (n_groups, prior.size, n_rows). ``sums`` and ``counts`` are scratch, laid out as above.
     """
-    n_values = values.shape[0]
+    n_values, n_statistics = values.shape[0], prior.size
+    n_priors = n_statistics // n_values
     for g in range(thread, places.shape[0], n_threads):
         own = places[g]
         for entry in range(start[g], start[g + 1]):
@@ -67,14 +68,15 @@ def write_ordered(
             row = order[i]
             place = own[row]
             if place < 0:
-                for v in range(n_values):
-                    out[g, v, row] = prior[v]
+                for s in range(n_statistics):
+                    out[g, s, row] = prior[s]
                 continue
             entry = start[g] + place
             own_weight = weight[row] if weight.size > 0 else 1.0
+            for s in range(n_statistics):
+                total = sums[s // n_priors, entry] + prior_weight * prior[s]
+                out[g, s, row] = total / (counts[entry] + prior_weight)
             for v in range(n_values):
-                total = sums[v, entry] + prior_weight * prior[v]
-                out[g, v, row] = total / (counts[entry] + prior_weight)
                 sums[v, entry] += own_weight * values[v, row]
             counts[entry] += own_weight
 
