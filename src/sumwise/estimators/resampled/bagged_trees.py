@@ -21,6 +21,8 @@ from sumwise.estimators.resampled.bagging_recipe import BaggingRecipe
 from sumwise.estimators.resampled.table_trees import DecisionTree, TableTrees, use_threads
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
+from sumwise.training.forest import sum_out_of_bag
+from sumwise.tree.forest_grower import Table
 
 
 def can_grow_together(recipe: BaggingRecipe, is_class: bool) -> bool:
@@ -62,11 +64,11 @@ class BaggedTrees(TableTrees):
         return model.predict_proba(X) if is_class else model.predict(X)
 
     def average_out_of_bag(
-        self, rows: np.ndarray, in_bag: np.ndarray, method: str, team: Team
+        self, table: Table, in_bag: np.ndarray, method: str, team: Team
     ) -> OutOfBagValues:
-        """Return this mean over the members that have not seen a binned row of ``fit``."""
+        """Return this mean over the members that have not seen a row of ``fit``."""
         model = self.choose_model(method)
-        total, n_trees = model.forest_.sum_values(rows, team, in_bag)
+        total, n_trees = sum_out_of_bag(model.forest_, table, in_bag, self.recipe.seed, team)
         with np.errstate(invalid="ignore"):
             values = total / n_trees[:, np.newaxis]
         return OutOfBagValues(shape_values(model, values), n_trees > 0)
@@ -108,7 +110,7 @@ def grow_together(
         trees = BaggedTrees(reader, recipe)
         if oob_method is None:
             return trees, None
-        return trees, trees.average_out_of_bag(table.bins, grown.in_bag, oob_method, team)
+        return trees, trees.average_out_of_bag(table, grown.in_bag, oob_method, team)
 
 
 def _weigh_draws(reader: DecisionTree, train: TrainingSet, y: np.ndarray) -> TrainingSet:
