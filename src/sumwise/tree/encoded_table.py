@@ -1,8 +1,8 @@
 """Binned tables whose categories are encoded by statistics of the target, anew for each tree.
 
 A tree gets statistics of the rows that it sees, and of no others. Rows out of its bag are encoded
-as rows of prediction are, and neither the tree nor their own bins depend on their targets: scores
-on them are honest. Columns without statistics, and thresholds, are the same for all trees.
+as rows of prediction are, and no statistic of the tree contains their targets: scores on them are
+honest. Columns without statistics, the prior, and thresholds are the same for all trees.
 """
 
 from dataclasses import dataclass, replace
@@ -30,10 +30,14 @@ class EncodedTable(RowTable):
     ----------
     rows : CategoryRows
     columns : StatisticColumns
+    by_bag : bool
+        Whether the statistics of a tree come from the rows that it sees; otherwise from all rows,
+        divided into other halves for each tree.
     """
 
     rows: CategoryRows
     columns: StatisticColumns
+    by_bag: bool = True
 
     @classmethod
     def from_table(
@@ -74,6 +78,7 @@ class TableEncoder:
 
     def __init__(self, table: EncodedTable) -> None:
         self._rows, self._columns = table.rows, table.columns
+        self._by_bag = table.by_bag
         self._work = allocate_statistics(table.rows)
         self._bins = table.bins.copy()
         self.table = replace(table, bins=self._bins)
@@ -83,6 +88,7 @@ class TableEncoder:
 
     def encode(self, is_seen: np.ndarray, key: np.uint64) -> np.ndarray:
         """Return the bins of all rows for the tree of a key, which sees some of the rows."""
+        is_seen = is_seen if self._by_bag else self._rows.weight > 0
         find_statistics(key, is_seen.astype(np.uint8), self._rows, self._work)
         flat, n_columns = self._bins.reshape(-1), self._bins.shape[1]
         write_statistic_bins(self._rows, self._columns, self._work, flat, n_columns)

@@ -204,9 +204,7 @@ class BaseForest(BaseCalibratedTrees):
             keep_bags=bool(self.oob_score) or self._learns_out_of_bag(),
         )
 
-    def _draw_subspaces(
-        self, seed: int, n_drawn: int | None
-    ) -> Callable[[int], np.ndarray] | None:
+    def _draw_subspaces(self, seed: int, n_drawn: int | None) -> Callable[[int], np.ndarray] | None:
         """Return a function from a tree's number to its columns; None for all columns."""
         if n_drawn is None:
             return None

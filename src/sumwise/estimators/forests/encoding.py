@@ -57,7 +57,7 @@ def learn_encoding(train: "TrainingSet", team: Team) -> Encoding | None:
     Trees that are added to others use the statistics of these at prediction.
     """
     n_categories, old = train.tree.schema_.n_categories, train.old_encoder
-    if not _encodes(train, n_categories):
+    if not encodes_categories(train):
         return None
     codes = {
         int(f): read_codes(
@@ -96,9 +96,9 @@ def learn_encoding(train: "TrainingSet", team: Team) -> Encoding | None:
     return Encoding(encoder, known, matrix)
 
 
-def _encodes(train: "TrainingSet", n_categories: np.ndarray) -> bool:
+def encodes_categories(train: "TrainingSet") -> bool:
     """Whether categories are encoded. Trees that are added to others do as these."""
-    tree, most = train.tree, n_categories.max(initial=0)
+    tree, most = train.tree, train.tree.schema_.n_categories.max(initial=0)
     chosen = tree.categorical_encoding
     limits = {AUTO: AUTO_LIMIT, STATISTICS: _NATIVE_LIMIT}
     wanted = chosen in limits and bool(most > limits[chosen])

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from sumwise.errors import DataError
 from sumwise.estimators.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sumwise.estimators.forests.encoding import encodes_categories
 from sumwise.estimators.forests.outputs import shape_values, vote_with_labels
 from sumwise.estimators.forests.training_set import TrainingSet
 from sumwise.estimators.input.class_weights import balance_classes
@@ -89,13 +90,16 @@ def grow_together(
     oob_method: str | None,
     n_jobs: int | None,
     is_shown: bool,
-) -> tuple[BaggedTrees, OutOfBagValues | None]:
+) -> tuple[BaggedTrees, OutOfBagValues | None] | None:
     """Grow members up to number ``last``, after those of ``old``.
 
-    With ``oob_method``, a method of the members, also predict out-of-bag rows.
+    With ``oob_method``, a method of the members, also predict out-of-bag rows. None if members have
+    to be fitted one by one: they draw features, and encode the categories of these.
     """
     reader = use_threads(clone(recipe.estimator), n_jobs)
     train = TrainingSet.read(reader, X, y, weight, None if old is None else old.model)
+    if recipe.draws_features and encodes_categories(train):
+        return None
     train = _weigh_draws(reader, replace(train, seed=recipe.seed), y)
     with start_team(reader.n_jobs, last * train.n_steps) as team:
         table = train.bin_rows(team)

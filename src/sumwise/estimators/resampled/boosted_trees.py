@@ -24,8 +24,7 @@ from sumwise.estimators.resampled.boosted_members import (
 from sumwise.estimators.resampled.table_trees import DecisionTree, TableTrees
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
-from sumwise.training.forest import encode_trees
-from sumwise.tree.encoded_table import EncodedTable
+from sumwise.tree.encoded_table import EncodedTable, TableEncoder, make_tree_key
 from sumwise.tree.forest import BinnedForest
 
 if TYPE_CHECKING:
@@ -81,18 +80,21 @@ class TreeLearner:
         self._draws_rows, self._random = draws_rows, random
         self._team, self._grow_team = teams
         self._table = train.bin_rows(self._team)
-        is_encoded = isinstance(self._table, EncodedTable)
-        self._plan = replace(train.make_plan(self._table), keep_bags=is_encoded)
+        self._encoder = None
+        if isinstance(self._table, EncodedTable):
+            # Errors are measured on all rows: none is encoded by its own target.
+            self._table = replace(self._table, by_bag=False)
+            self._encoder = TableEncoder(self._table)
+        self._plan = train.make_plan(self._table)
 
     def __call__(self, weight: np.ndarray) -> tuple[BoostedTree, np.ndarray]:
         """Return a tree, and what it predicts for the rows."""
         random_state = draw_seed(self._random)
         train = self._train.reweight(self._weigh_rows(weight))
         plan = replace(self._plan, seed=draw_seed(random_state))
-        grown = train.grow(plan, self._table, self._grow_team)
-        forest, bins = grown.forest, self._table.bins
-        if isinstance(self._table, EncodedTable):
-            ((_, bins),) = encode_trees(self._table, grown.in_bag, plan.seed)
+        forest, bins = train.grow(plan, self._table, self._grow_team).forest, self._table.bins
+        if self._encoder is not None:  # as the tree has seen them
+            bins = self._encoder.encode(weight > 0, make_tree_key(plan.seed, 0))
         values, _ = forest.sum_values(bins, self._team)
         is_class = is_classifier(self._reader)
         predicted = choose_classes(values) if is_class else np.ascontiguousarray(values[:, 0])
