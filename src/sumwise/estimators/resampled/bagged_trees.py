@@ -65,11 +65,11 @@ class BaggedTrees(TableTrees):
         return model.predict_proba(X) if is_class else model.predict(X)
 
     def average_out_of_bag(
-        self, table: Table, in_bag: np.ndarray, method: str, team: Team
+        self, table: Table, in_bag: np.ndarray, seed: int, method: str, team: Team
     ) -> OutOfBagValues:
         """Return this mean over the members that have not seen a row of ``fit``."""
         model = self.choose_model(method)
-        total, n_trees = sum_out_of_bag(model.forest_, table, in_bag, self.recipe.seed, team)
+        total, n_trees = sum_out_of_bag(model.forest_, table, in_bag, seed, team)
         with np.errstate(invalid="ignore"):
             values = total / n_trees[:, np.newaxis]
         return OutOfBagValues(shape_values(model, values), n_trees > 0)
@@ -114,7 +114,7 @@ def grow_together(
         trees = BaggedTrees(reader, recipe)
         if oob_method is None:
             return trees, None
-        return trees, trees.average_out_of_bag(table, grown.in_bag, oob_method, team)
+        return trees, trees.average_out_of_bag(table, grown.in_bag, plan.seed, oob_method, team)
 
 
 def _weigh_draws(reader: DecisionTree, train: TrainingSet, y: np.ndarray) -> TrainingSet:
