@@ -9,7 +9,6 @@ from sumwise.data.categories.groups import Group, read_codes
 from sumwise.data.categories.target_statistics import CategorySums, find_places
 from sumwise.data.matrix import Matrix
 from sumwise.errors import ParameterError
-from sumwise.estimators.boosting.categories import AUTO_LIMIT
 from sumwise.estimators.input.parameters import check_choice
 from sumwise.kernels.forest.category_statistics import CategoryRows
 from sumwise.kernels.forest.many_outputs import Labels, MultiLabels, Vectors
@@ -23,6 +22,9 @@ if TYPE_CHECKING:
     from sumwise.estimators.forests.training_set import TrainingSet
 
 AUTO, NATIVE, STATISTICS = "auto", "native", "statistics"
+# "auto": with more categories than this, statistics are more accurate than splits by sets. Boosting
+# has a higher limit: its trees have few leaves, each of many rows.
+_AUTO_LIMIT = 20
 # Features with at most this many categories are split by sets.
 _NATIVE_LIMIT = 2
 # How many rows of mean weight the prior of a statistic counts as.
@@ -100,7 +102,7 @@ def encodes_categories(train: "TrainingSet") -> bool:
     """Whether categories are encoded. Trees that are added to others do as these."""
     tree, most = train.tree, train.tree.schema_.n_categories.max(initial=0)
     chosen = tree.categorical_encoding
-    limits = {AUTO: AUTO_LIMIT, STATISTICS: _NATIVE_LIMIT}
+    limits = {AUTO: _AUTO_LIMIT, STATISTICS: _NATIVE_LIMIT}
     wanted = chosen in limits and bool(most > limits[chosen])
     if train.start is None:
         return wanted
