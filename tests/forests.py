@@ -74,7 +74,7 @@ def grow(kind="number", n_rows=120, n_trees=3, finish=None, keep_bags=True, **kw
     settings = ForestSettings(**{"criterion": QUADRATIC, "n_drawn": 2, **kwargs})
     trees, weights = [], []
 
-    def keep(tree, weight):
+    def keep(tree, weight, table):
         tree = tree if finish is None else finish(tree, weight)
         trees.append(tree)
         weights.append(weight.copy())

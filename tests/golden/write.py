@@ -339,6 +339,16 @@ MODELS: dict[str, tuple[str, Callable[[], Any]]] = {
             "RandomForestRegressor", make_target("numbers"), n_estimators=8, conformal=True
         ),
     ),
+    # forests with target statistics
+    "forest_encoder_v6": (
+        "mixed",
+        lambda: fit_trees(
+            "RandomForestClassifier",
+            _classes(3, "mixed"),
+            "mixed",
+            categorical_encoding="statistics",
+        ),
+    ),
 }
 
 

@@ -150,7 +150,7 @@ def test_equals_scikit_learn(name, weighted):
         table = RowTable.from_matrix(X, mapper, team)
         settings = ForestSettings(kernel_criterion, min_samples_leaf=2)
         trees = []
-        plan = ForestPlan(settings, 0, 0, 1, finish=lambda tree, _: trees.append(tree) or tree)
+        plan = ForestPlan(settings, 0, 0, 1, finish=lambda tree, *_: trees.append(tree) or tree)
         grow_forest(table, target, n_columns, plan, weight, None, team)
         (tree,) = trees
         whole = model.fit(X, y, weight)
@@ -268,7 +268,7 @@ def test_finishing_in_threads(kind):
             )
             table = RowTable.from_matrix(X, mapper, team)
 
-            def finish(tree, weight, table=table):
+            def finish(tree, weight, table):
                 judging = weigh_out_of_bag(weight)
                 pruned = prune_by_rows(tree, table, target, judging, is_class)
                 return estimate_by_rows(pruned, table, target, judging, is_class)

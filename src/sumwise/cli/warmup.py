@@ -256,6 +256,10 @@ def _grow_forests() -> None:
         for importance in ("permutation", "unbiased"):
             forest.oob_importances(X, y, kind=importance)
         forest.predict(X), forest.apply(X), forest[0].tree_
+    many = np.column_stack([np.arange(len(X)) // 3, X])
+    RandomForestRegressor(2, categorical_features=[0], categorical_encoding="statistics").fit(
+        many, total
+    ).predict(many)
     BaggingRegressor(n_estimators=2, sampling="bayesian", max_features=2).fit(X, total)
 
 

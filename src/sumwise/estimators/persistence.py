@@ -87,6 +87,8 @@ class SavedModelMixin(NamedParametersMixin):
     _links: ClassVar[tuple[str, ...]] = ("identity",)
     _model_attribute: ClassVar[str] = "ensemble_"
     _model_type: ClassVar[Any] = Ensemble
+    # Parameters of later versions of this class, as _ADDED.
+    _added_params: ClassVar[Mapping[str, Any]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -112,6 +114,9 @@ class SavedModelMixin(NamedParametersMixin):
             raise TypeError(f"{type(self).__name__} is not a class of sumwise; use pickle")
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
         params |= getattr(self, "_chosen", {})  # what fit has chosen, in place of "auto"
+        for name, default in self._added_params.items():
+            if params[name] == default:
+                del params[name]
         if is_custom_loss(params.get("loss")) or getattr(self, "_custom_link", None) is not None:
             raise TypeError(
                 "a model file holds no code, so a loss or link of your own cannot be saved; use "

@@ -17,7 +17,8 @@ Nothing in the file depends on threads, verbosity or time. ``trees.py`` describe
 trees. From format 3 on, the header may have ``"model": "linear"``: then the arrays are those of
 :class:`sumwise.tree.LinearEnsemble`, and ``n_rounds`` is the number of rounds in them.
 
-From format 3 on, further arrays may follow the arrays of boosting: sizes of the groups of encoded
+From format 3 on, further arrays may follow the arrays of boosting, from format 6 on also those of
+forests: sizes of the groups of encoded
 categorical features, keys of combinations, and sums of targets and of weights per category; see
 :class:`sumwise.data.categories.encoder.CategoryEncoder`.
 
@@ -58,9 +59,10 @@ from sumwise.export.trees import (
     read_vectors,
 )
 from sumwise.tree import LinearEnsemble, Model
+from sumwise.tree.forest import BinnedForest
 
-FORMAT_VERSION = 5
-LINEAR_FORMAT, _ENCODING_FORMAT, _CALIBRATION_FORMAT = 3, 3, 5
+FORMAT_VERSION = 6
+LINEAR_FORMAT, _ENCODING_FORMAT, _CALIBRATION_FORMAT, _FOREST_ENCODING_FORMAT = 3, 3, 5, 6
 # The first format whose header names the kind of model.
 _KINDS_FORMAT = 3
 _LINEAR = {"coefficient": "<f8", "intercept": "<f8", "base_score": "<f8"}
@@ -76,6 +78,7 @@ _ENCODING = ArrayGroup(
     since=_ENCODING_FORMAT,
     is_optional=True,
 )
+_FOREST_ENCODING = _ENCODING._replace(since=_FOREST_ENCODING_FORMAT)
 # Further arrays of a model that learned from rows unseen by its trees.
 _CURVES = ArrayGroup(
     {"curve_size": "<i4", "curve_x": "<f8", "curve_y": "<f8"},
@@ -119,6 +122,8 @@ def _pack_model(model: Model, about: dict[str, Any]) -> bytes:
     further = about.get("arrays", {})
     for group in _FURTHER:
         if any(name in further for name in group.types):
+            if group is _ENCODING and isinstance(model, BinnedForest):
+                group = _FOREST_ENCODING
             version = max(version, group.since)
             arrays = arrays | convert_arrays(further, group.types)
     if any(name in about for name in _CALIBRATION_ENTRIES):
@@ -181,6 +186,6 @@ def _check_linear(model: LinearEnsemble) -> None:
 _READERS: dict[str | None, tuple[tuple[ArrayGroup, ...], Callable[..., Model]]] = {
     None: ((*ENSEMBLE_ARRAYS, *_FURTHER), read_ensemble),
     "linear": ((*_LINEAR_ARRAYS, *_FURTHER), _read_linear),
-    "forest": ((*FOREST_ARRAYS, *_FURTHER[1:]), read_forest),
+    "forest": ((*FOREST_ARRAYS, _FOREST_ENCODING, *_FURTHER[1:]), read_forest),
     "vectors": (VECTOR_ARRAYS, read_vectors),
 }

@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, pairwise
 from typing import TypeVar
@@ -14,6 +14,7 @@ from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import ABORT, Team
 from sumwise.sampling.resample import Resampler
 from sumwise.training.callbacks import Callback, RoundState
+from sumwise.tree.encoded_table import EncodedTable, TableEncoder, make_tree_key
 from sumwise.tree.forest import BinnedForest, ForestTree
 from sumwise.tree.forest_grower import (
     ForestGrower,
@@ -26,8 +27,9 @@ from sumwise.tree.forest_grower import (
 
 # Ratio of the largest to the smallest weight; beyond it, sums of weights may lose the small ones.
 _LARGEST_RATIO = 1e6
-# (grown tree, weights of the rows) -> changed tree. Several threads call it at the same time.
-Finisher = Callable[[ForestTree, np.ndarray], ForestTree]
+# (grown tree, weights of the rows, its table) -> changed tree. Several threads call it at the same
+# time.
+Finisher = Callable[[ForestTree, np.ndarray, Table], ForestTree]
 # Weights of drawn rows -> weights to grow with.
 Reweigher = Callable[[np.ndarray], np.ndarray]
 
@@ -118,13 +120,42 @@ def grow_forest(
             grower.weight[:] = _draw_weight(plan, number, table.n_rows, sample_weight, row_weight)
             if plan.keep_bags:
                 in_bag[number - plan.first] = np.packbits(grower.weight > 0, bitorder="little")
-            tree = grower.grow(random.make_key(plan.seed, random.TREES, number))
-            return tree if plan.finish is None else plan.finish(tree, grower.weight)
+            tree = grower.grow(make_tree_key(plan.seed, number))
+            return tree if plan.finish is None else plan.finish(tree, grower.weight, grower.table)
 
         return grow
 
     trees = grow_side_by_side(start_thread, plan.first, plan.last, team, shown)
     return GrownForest(BinnedForest.from_trees(trees, table.mapper), in_bag)
+
+
+def sum_out_of_bag(
+    forest: BinnedForest, table: Table, in_bag: np.ndarray, seed: int, team: Team
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sum of the values of the trees that have not seen a row, and their number.
+
+    ``seed`` is that of the plan of the trees; they have all numbers from 0 on.
+    """
+    if not isinstance(table, EncodedTable):
+        return forest.sum_values(table.bins, team, in_bag)
+    total = np.zeros((table.n_rows, forest.n_outputs))
+    n_trees = np.zeros(table.n_rows, dtype=np.int64)
+    for number, bins in encode_trees(table, in_bag, seed):
+        tree, bag = forest.select(number, number + 1), in_bag[number : number + 1]
+        values, is_unseen = tree.sum_values(bins, team, bag)
+        total += values
+        n_trees += is_unseen
+    return total, n_trees
+
+
+def encode_trees(
+    table: EncodedTable, in_bag: np.ndarray, seed: int
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield the number of each tree, and the bins of all rows as they are for this tree."""
+    encoder = TableEncoder(table)
+    for number, bag in enumerate(in_bag):
+        is_seen = np.unpackbits(bag, count=table.n_rows, bitorder="little")
+        yield number, encoder.encode(is_seen, make_tree_key(seed, number))
 
 
 def divide(numbers: range, n_parts: int) -> list[range]:

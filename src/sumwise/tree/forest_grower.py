@@ -10,6 +10,7 @@ from sumwise.kernels.forest.grow import copy_nodes, grow_forest_tree
 from sumwise.kernels.forest.many_outputs import Labels, MultiLabels, Vectors
 from sumwise.kernels.forest.one_output import Numbers
 from sumwise.kernels.grow.layout import CONTROL_LENGTH
+from sumwise.tree.encoded_table import EncodedTable, TableEncoder
 from sumwise.tree.forest import ForestTree
 from sumwise.tree.forest_table import EntryTable, RowTable
 
@@ -71,11 +72,13 @@ class ForestSettings:
     careful: bool = False
 
 
-Table: TypeAlias = RowTable | EntryTable
+Table: TypeAlias = RowTable | EntryTable  # or EncodedTable, which is a RowTable
 
 
 def _is_wide(table: Table, settings: ForestSettings) -> bool:
     """Whether trees read a table of bytes by column."""
+    if isinstance(table, EncodedTable):  # rewritten for each tree
+        return False
     n_drawn = table.n_features if settings.n_drawn is None else settings.n_drawn
     return table.n_features > _LONG_ROW and _FEATURES_PER_DRAW * n_drawn < table.n_features
 
@@ -122,6 +125,10 @@ class ForestGrower:
         n_columns: int,
         settings: ForestSettings,
     ) -> None:
+        self._encoder = None
+        if isinstance(table, EncodedTable):
+            self._encoder = TableEncoder(table)
+            table = self._encoder.table
         self._source, self._n_columns = table, n_columns
         self._target = target
         self._settings = settings
@@ -136,6 +143,11 @@ class ForestGrower:
         self._work = self._allocate(table.n_rows, n_columns + 1, bool(table.mapper.categories))
 
     @property
+    def table(self) -> Table:
+        """The table that the last tree was grown on."""
+        return self._source
+
+    @property
     def weight(self) -> np.ndarray:
         """Weights of the rows, to be filled before a tree is grown; 0 leaves a row out."""
         return self._work.weight
@@ -143,6 +155,8 @@ class ForestGrower:
     def grow(self, key: np.uint64) -> ForestTree:
         """Grow a tree on the rows that have weight."""
         table, is_exact = self._source, sums_exactly(self._settings, self.weight)
+        if self._encoder is not None:
+            self._encoder.encode(self.weight > 0, key)
         if isinstance(table, EntryTable) and not is_exact:
             return self._grow_on_bytes(table.as_rows, key)
         options = self._scale_limits()._replace(is_exact=is_exact)

@@ -1,17 +1,20 @@
 """What decision trees and forests share: parameters, fit, and the mean of the trees' values."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from sumwise.data.categories.encoder import CategoryEncoder
 from sumwise.data.thresholds import MAX_BINS
+from sumwise.estimators.boosting.fitted import UNKNOWN
 from sumwise.estimators.describing.models import describe_columns, describe_inputs, describe_trees
 from sumwise.estimators.explaining import PREDICTION, ExplainMixin, Question, attribute_model
 from sumwise.estimators.fitted_state import starting_anew
+from sumwise.estimators.forests.encoding import AUTO, check_encoding
 from sumwise.estimators.forests.parameters import count_features, count_rows
 from sumwise.estimators.forests.targets import ForestTarget
 from sumwise.estimators.forests.training_set import TrainingSet
@@ -48,7 +51,8 @@ class BaseTrees(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstimator):
 
     _model_attribute = "forest_"
     _model_type = BinnedForest
-    _fitted_privately: ClassVar[tuple[str, ...]] = ("_seed",)
+    _fitted_privately: ClassVar[tuple[str, ...]] = ("_encoder", "_seed")
+    _added_params: ClassVar[Mapping[str, Any]] = {"categorical_encoding": AUTO}
     _criteria: ClassVar[tuple[str, ...]]
 
     forest_: BinnedForest
@@ -57,6 +61,8 @@ class BaseTrees(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstimator):
     criterion: str
     max_features: Any
     _seed: int
+    # Replaces categories by statistics of the target.
+    _encoder: CategoryEncoder | None = None
 
     def __init__(
         self,
@@ -71,6 +77,7 @@ class BaseTrees(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstimator):
         monotonic_cst: Any = None,
         max_bins: int = 255,
         categorical_features: Any = "auto",
+        categorical_encoding: str = AUTO,
         unknown_category: str = "missing",
         extra_columns: str = "error",
         n_jobs: int | None = None,
@@ -86,6 +93,7 @@ class BaseTrees(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstimator):
         self.monotonic_cst = monotonic_cst
         self.max_bins = max_bins
         self.categorical_features = categorical_features
+        self.categorical_encoding = categorical_encoding
         self.unknown_category = unknown_category
         self.extra_columns = extra_columns
         self.n_jobs = n_jobs
@@ -173,6 +181,7 @@ class BaseTrees(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstimator):
         check_number(self, "ccp_alpha", 0.0)
         check_integer(self, "max_bins", 2, MAX_BINS)
         check_feature_parameters(self)
+        check_encoding(self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "forest_")
@@ -191,7 +200,9 @@ class BaseTrees(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstimator):
         if needs_no_check(self, X):
             return X
         check_is_fitted(self)
-        return read_rows(self, X)
+        if self._encoder is None:
+            return read_rows(self, X)
+        return self._encoder.transform(read_rows(self, X, UNKNOWN))
 
     def _with_team(self, X: Any, work: Callable[[Team], np.ndarray]) -> np.ndarray:
         n_steps = X.shape[0] * (self.forest_.n_trees * _STEPS_PER_WALK + X.shape[1])
@@ -206,7 +217,7 @@ class BaseTrees(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstimator):
     def _describe(self) -> PortableModel:
         """Return the model in plain terms, for export."""
         check_is_fitted(self)
-        columns = describe_columns(self.n_features_in_, None)
+        columns = describe_columns(self.n_features_in_, self._encoder)
         output = self._describe_output(describe_trees(self.forest_, columns))
         classes = self._list_classes()
         return PortableModel(type(self).__name__, describe_inputs(self), output, classes)
@@ -224,7 +235,8 @@ class BaseTrees(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstimator):
         return PREDICTION
 
     def _attribute(self, question: Question) -> "Attribution":
-        return attribute_model(self.forest_, question, self._check_input, self.n_jobs)
+        found = attribute_model(self.forest_, question, self._check_input, self.n_jobs)
+        return found if self._encoder is None else found.fold_features(self._encoder.fold)
 
     def _find_leaves(self, X: Any) -> np.ndarray:
         """Return the leaf of each row in each tree."""
@@ -242,15 +254,17 @@ class BaseTrees(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstimator):
 
     @property
     def max_features_(self) -> int:
-        """Number of features drawn in a node."""
+        """Number of features drawn in a node; of columns, if categories are encoded."""
         check_is_fitted(self)
-        return count_features(self, "max_features", self.n_features_in_) or self.n_features_in_
+        n_columns = self.forest_.n_features
+        return count_features(self, "max_features", n_columns) or n_columns
 
     @property
     def feature_importances_(self) -> np.ndarray:
         """Share of each feature in the decrease of the criterion, averaged over the trees."""
         check_is_fitted(self)
-        return impurity_importance(self.forest_).mean
+        by_column = impurity_importance(self.forest_).mean
+        return by_column if self._encoder is None else self._encoder.fold(by_column)
 
 
 def copy_features(source: object, target: object) -> None:

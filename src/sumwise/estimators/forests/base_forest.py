@@ -1,7 +1,7 @@
 """What random forests and extremely randomized trees share."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -25,6 +25,7 @@ from sumwise.estimators.forests.decision_tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
 )
+from sumwise.estimators.forests.encoding import spread_features
 from sumwise.estimators.forests.outputs import BaseTreeClassifier, BaseTreeRegressor
 from sumwise.estimators.forests.parameters import count_features, find_rate
 from sumwise.estimators.forests.targets import scale_weight
@@ -193,14 +194,22 @@ class BaseForest(BaseCalibratedTrees):
     def _make_plan(self, train: TrainingSet, table: Table) -> ForestPlan:
         """Return the plan of all trees that are to be grown."""
         n_own = count_features(self, "max_features_per_tree", self.n_features_in_)
+        n_columns = None  # of a tree
+        if n_own is not None:
+            n_columns = max(1, n_own * table.n_features // self.n_features_in_)
         return replace(
-            train.make_plan(table, n_own, int(self.n_estimators)),
+            train.make_plan(table, n_columns, int(self.n_estimators)),
             resampler=self._resolve_resampler(table.n_rows, train.total_weight),
-            tree_features=None
-            if n_own is None
-            else draw_subspaces(train.seed, n_own, self.n_features_in_),
+            tree_features=self._draw_subspaces(train.seed, n_own),
             keep_bags=bool(self.oob_score) or self._learns_out_of_bag(),
         )
+
+    def _draw_subspaces(self, seed: int, n_drawn: int | None) -> Callable[[int], np.ndarray] | None:
+        """Return a function from a tree's number to its columns; None for all columns."""
+        if n_drawn is None:
+            return None
+        draw, encoder = draw_subspaces(seed, n_drawn, self.n_features_in_), self._encoder
+        return lambda number: spread_features(draw(number), encoder)
 
     def _take_trees(
         self, train: TrainingSet, table: Table, plan: ForestPlan, grown: GrownForest, team: Team
@@ -212,7 +221,7 @@ class BaseForest(BaseCalibratedTrees):
             self._check_scored(train.y)
         if not plan.keep_bags:
             return
-        own, values, n_trees = self._sum_out_of_bag(table, team, grown.in_bag)
+        own, values, n_trees = self._sum_out_of_bag(table, team, grown.in_bag, train.seed)
         if self.oob_score:
             self._score_out_of_bag(train, values, n_trees)
         if self._learns_out_of_bag():  # last: the score is that of the trees alone
@@ -284,6 +293,12 @@ class BaseForest(BaseCalibratedTrees):
         check_is_fitted(self)
         if kind not in ("permutation", "unbiased"):
             raise ParameterError(f"kind={kind!r}: must be 'permutation' or 'unbiased'")
+        if self._encoder is not None:
+            raise ParameterError(
+                f"{type(self).__name__}: oob_importances: each tree has statistics of its own in "
+                "place of categories, which are not kept. Use sumwise.permutation_importance on "
+                "rows that were not trained on, or categorical_encoding='native'"
+            )
         matrix = self._check_input(X)
         n_rows, is_class = matrix.shape[0], is_classifier(self)
         weight, total_weight = scale_weight(check_sample_weight(sample_weight, n_rows), n_rows)
@@ -349,6 +364,8 @@ class BaseForest(BaseCalibratedTrees):
         tree = self.estimator_
         copy_features(self, tree)
         tree.forest_ = self.forest_.select(number, number + 1)
+        if self._encoder is not None:
+            tree._encoder = self._encoder
         return tree
 
     @property

@@ -35,6 +35,7 @@ from sumwise.estimators.forests.training_set import TrainingSet
 from sumwise.estimators.scoring import KnownClassifier
 from sumwise.export.portable import Node, TreeSum
 from sumwise.kernels.runtime.threads import Team
+from sumwise.training.forest import sum_out_of_bag
 from sumwise.tree.forest import BinnedForest
 from sumwise.tree.forest_grower import Table
 
@@ -76,10 +77,10 @@ class BaseCalibratedTrees(BaseTrees):
         return self._has_unseen_rows()
 
     def _sum_out_of_bag(
-        self, table: Table, team: Team, in_bag: np.ndarray
+        self, table: Table, team: Team, in_bag: np.ndarray, seed: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return out-of-bag values for learning, for scores, and the trees of each row."""
-        total, n_trees = self.forest_.sum_values(table.bins, team, in_bag)
+        total, n_trees = sum_out_of_bag(self.forest_, table, in_bag, seed, team)
         with np.errstate(invalid="ignore"):
             values = total / n_trees[:, np.newaxis]
         return values, values, n_trees
@@ -205,11 +206,12 @@ class BaseConformalRegressor(ConformalRegressorMixin, BaseTreeRegressor, BaseCal
         return base, np.nan_to_num(spread, nan=0.0)  # that of a single tree is not known
 
     def _sum_out_of_bag(
-        self, table: Table, team: Team, in_bag: np.ndarray
+        self, table: Table, team: Team, in_bag: np.ndarray, seed: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if not self._learns_out_of_bag():
-            return super()._sum_out_of_bag(table, team, in_bag)
-        total, n_trees = widen(self.forest_, team).sum_values(table.bins, team, in_bag)
+            return super()._sum_out_of_bag(table, team, in_bag, seed)
+        wide = widen(self.forest_, team)
+        total, n_trees = sum_out_of_bag(wide, table, in_bag, seed, team)
         with np.errstate(invalid="ignore"):
             base, spread = find_spread(self.forest_, total / n_trees[:, np.newaxis], n_trees)
         return np.hstack([base, spread]), base, n_trees

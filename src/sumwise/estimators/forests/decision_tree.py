@@ -96,7 +96,7 @@ class BaseDecisionTree(BaseTrees):
         train = TrainingSet.read(clone(self), X, y, sample_weight)
         grown: list[tuple[ForestTree, np.ndarray]] = []
 
-        def keep(tree: ForestTree, weight: np.ndarray) -> ForestTree:
+        def keep(tree: ForestTree, weight: np.ndarray, table: Table) -> ForestTree:
             grown.append((tree, weight.copy()))
             return tree
 

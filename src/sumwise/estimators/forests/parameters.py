@@ -42,7 +42,12 @@ max_bins : int, default=255
     distinct values.
 categorical_features : "auto", list or None, default="auto"
     Features whose values are categories: "auto" for strings and categorical types, a list of
-    names, indices or booleans, or None for none. Splits divide their categories into two sets.
+    names, indices or booleans, or None for none.
+categorical_encoding : {"auto", "native", "statistics"}, default="auto"
+    How trees use categories. "native": splits divide them into two sets. "statistics": features
+    with more than two categories are replaced by the mean target of each category (for several
+    classes, the shares of these), anew for each tree from the rows that it sees. "auto":
+    "statistics" if a feature has more than 20 categories, else "native".
 unknown_category : {"missing", "error"}, default="missing"
     Whether a category that ``fit`` has not seen is a missing value or an error at prediction.
 extra_columns : {"error", "ignore"}, default="error"

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,10 +9,13 @@ from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
 from sumwise.data.binning import BinMapper
+from sumwise.data.categories.encoder import CategoryEncoder
 from sumwise.data.matrix import Matrix
 from sumwise.data.sizes import count_bytes
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.constraints import read_directions
+from sumwise.estimators.boosting.fitted import UNKNOWN
+from sumwise.estimators.forests.encoding import learn_encoding, spread_directions
 from sumwise.estimators.forests.parameters import count_features, count_rows, draw_seed
 from sumwise.estimators.forests.targets import ForestTarget, scale_weight
 from sumwise.estimators.input.features import read_training_data
@@ -31,9 +33,10 @@ from sumwise.training.forest import (
     grow_forest,
 )
 from sumwise.training.progress import show_progress
+from sumwise.tree.encoded_table import EncodedTable
 from sumwise.tree.forest import BinnedForest, ForestTree
 from sumwise.tree.forest_grower import ForestSettings, Table
-from sumwise.tree.forest_table import bin_table
+from sumwise.tree.forest_table import RowTable, bin_table
 from sumwise.tree.prune import prune_cost_complexity
 
 if TYPE_CHECKING:
@@ -66,6 +69,8 @@ class TrainingSet:
         Changes the weights of a tree's rows.
     start : BinnedForest or None
         The trees to continue from.
+    old_encoder : CategoryEncoder or None
+        The encoder of these trees.
     seed : int
     tree : estimator
         The tree or forest that has read the rows; it has the parameters.
@@ -80,6 +85,7 @@ class TrainingSet:
     row_weight: np.ndarray | None
     reweigh: Reweigher | None
     start: BinnedForest | None
+    old_encoder: CategoryEncoder | None
     seed: int
     tree: "BaseTrees"
 
@@ -100,7 +106,15 @@ class TrainingSet:
         """
         tree._check_parameters()
         known = getattr(start, "schema_", None)
-        matrix, y, tree.schema_ = read_training_data(tree, X, y, known, many_targets=True)
+        old_encoder = getattr(start, "_encoder", None)
+        matrix, y, tree.schema_ = read_training_data(
+            tree,
+            X,
+            y,
+            known,
+            many_targets=True,
+            unknown_code=np.nan if old_encoder is None else UNKNOWN,
+        )
         if start is not None and start.n_features_in_ != tree.n_features_in_:
             raise DataError(
                 f"X has {tree.n_features_in_} features, and the trees to continue from have "
@@ -116,7 +130,7 @@ class TrainingSet:
         if seed is None:
             seed = draw_seed(tree.random_state)
         weights = weight, total_weight, row_weight, reweigh
-        return cls(matrix, y, encoded, target, *weights, trees, seed, tree)
+        return cls(matrix, y, encoded, target, *weights, trees, old_encoder, seed, tree)
 
     @property
     def n_steps(self) -> int:
@@ -156,47 +170,60 @@ class TrainingSet:
         )
 
     def bin_rows(self, team: Team) -> Table:
-        """Return the binned table, with the bins of the trees to continue from if there are any."""
+        """Return the binned table, with the bins of the trees to continue from if there are any.
+
+        Sets the encoder of the tree that has read the rows, if categories are encoded.
+        """
+        matrix, n_categories = self.matrix, self.tree.schema_.n_categories
+        encoding = learn_encoding(self, team)
+        if encoding is not None:
+            self.tree._encoder, matrix = encoding.encoder, encoding.matrix
+            n_categories = encoding.encoder.encoded_categories
         if self.start is not None:
             mapper = self.start.mapper
         else:
             mapper = BinMapper.fit(
-                self.matrix,
+                matrix,
                 self.tree.max_bins,
                 self.weight,
                 None,
                 self.seed,
                 team,
-                self.tree.schema_.n_categories,
+                n_categories,
                 only_bytes=True,
             )
         is_exact = self.target.is_class and self.row_weight is None and self.reweigh is None
-        return bin_table(self.matrix, mapper, team, self.weight, is_exact)
+        table = bin_table(matrix, mapper, team, self.weight, is_exact)
+        if encoding is None:
+            return table
+        assert isinstance(table, RowTable)  # a sparse matrix has no categories
+        return EncodedTable.from_table(table, encoding.rows, encoding.encoder)
 
     def make_plan(self, table: Table, n_features: int | None = None, last: int = 1) -> ForestPlan:
         """Return the plan of the trees; each may split on ``n_features``, None for all."""
         return ForestPlan(
-            self._make_settings(table.n_rows, n_features),
+            self._make_settings(table, n_features),
             self.seed,
             first=0 if self.start is None else self.start.n_trees,
             last=last,
             reweigh=self.reweigh,
-            finish=partial(self._finish, table),
+            finish=self._finish,
         )
 
-    def _make_settings(self, n_rows: int, n_features: int | None) -> ForestSettings:
-        tree, target = self.tree, self.target
+    def _make_settings(self, table: Table, n_features: int | None) -> ForestSettings:
+        tree, target, n_rows = self.tree, self.target, table.n_rows
         directions = read_directions(tree, tree.schema_.n_categories > 0)
         if directions.any() and target.n_columns > 1:
             raise ParameterError(
                 f"{type(tree).__name__}: monotonic_cst: Monotonicity constraints are not "
                 "supported with multiple outputs"
             )
+        directions = spread_directions(directions, tree._encoder)
         min_leaf = count_rows(tree, "min_samples_leaf", 1, n_rows)
         return ForestSettings(
             criterion=target.criterion,
             is_class=target.is_class,
-            n_drawn=count_features(tree, "max_features", n_features or tree.n_features_in_),
+            n_drawn=count_features(tree, "max_features", n_features or table.n_features),
             random_cuts=tree._cuts_at_random(),
             max_leaves=tree.max_leaf_nodes,
             max_depth=tree.max_depth,
@@ -208,7 +235,7 @@ class TrainingSet:
             directions=directions if directions.any() else None,
         )
 
-    def _finish(self, table: Table, grown: ForestTree, weight: np.ndarray) -> ForestTree:
+    def _finish(self, grown: ForestTree, weight: np.ndarray, table: Table) -> ForestTree:
         """Return a grown tree in its final form: pruned, in the units of the target."""
         price = self.target.scale_down(float(self.tree.ccp_alpha))
         pruned = prune_cost_complexity(grown, price, self.target.unit, table.mapper)
@@ -268,7 +295,7 @@ def _grow_part(
         first=numbers.start,
         last=numbers.stop,
         reweigh=train.reweigh,
-        finish=partial(train._finish, table) if is_finished else None,
+        finish=train._finish if is_finished else None,
     )
     with Team(1) as team:
         return train.grow_range(plan, table, team)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
+from sumwise.data.categories.encoder import CategoryEncoder
 from sumwise.data.matrix import Matrix
 from sumwise.errors import ParameterError
 from sumwise.estimators.describing.members import DescribedMembers, describe_members
@@ -320,7 +321,7 @@ class BaseAdaBoost(ExplainMixin, MembersMixin, NumbersReader, LearnerEnsemble):
         classes = (self.classes_,) if is_classifier(self) else ()
         name, shared = type(self).__name__, self._find_trees()
         if shared is not None:
-            columns = describe_columns(self.n_features_in_, None)
+            columns = describe_columns(self.n_features_in_, self._find_encoder())
             trees = replace(describe_trees(shared, columns), divisor=1.0)
             output = self._describe_trees(trees)
             return PortableModel(name, describe_inputs(self), output, classes)
@@ -328,6 +329,10 @@ class BaseAdaBoost(ExplainMixin, MembersMixin, NumbersReader, LearnerEnsemble):
         methods = ["predict"] * len(labels)
         members = describe_members(self, labels, self.estimators_, methods)
         return PortableModel(name, members.inputs, self._describe_members(members), classes)
+
+    def _find_encoder(self) -> CategoryEncoder | None:
+        """Return what replaces categories by statistics in front of trees on one table."""
+        return self._learners.model._encoder if isinstance(self._learners, BoostedTrees) else None
 
     def _find_trees(self) -> Trees | None:
         """Return the trees of all rounds; None if the learners are not trees on one table."""

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from sumwise.errors import DataError
 from sumwise.estimators.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sumwise.estimators.forests.encoding import encodes_categories
 from sumwise.estimators.forests.outputs import shape_values, vote_with_labels
 from sumwise.estimators.forests.training_set import TrainingSet
 from sumwise.estimators.input.class_weights import balance_classes
@@ -21,6 +22,8 @@ from sumwise.estimators.resampled.bagging_recipe import BaggingRecipe
 from sumwise.estimators.resampled.table_trees import DecisionTree, TableTrees, use_threads
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
+from sumwise.training.forest import sum_out_of_bag
+from sumwise.tree.forest_grower import Table
 
 
 def can_grow_together(recipe: BaggingRecipe, is_class: bool) -> bool:
@@ -62,11 +65,11 @@ class BaggedTrees(TableTrees):
         return model.predict_proba(X) if is_class else model.predict(X)
 
     def average_out_of_bag(
-        self, rows: np.ndarray, in_bag: np.ndarray, method: str, team: Team
+        self, table: Table, in_bag: np.ndarray, seed: int, method: str, team: Team
     ) -> OutOfBagValues:
-        """Return this mean over the members that have not seen a binned row of ``fit``."""
+        """Return this mean over the members that have not seen a row of ``fit``."""
         model = self.choose_model(method)
-        total, n_trees = model.forest_.sum_values(rows, team, in_bag)
+        total, n_trees = sum_out_of_bag(model.forest_, table, in_bag, seed, team)
         with np.errstate(invalid="ignore"):
             values = total / n_trees[:, np.newaxis]
         return OutOfBagValues(shape_values(model, values), n_trees > 0)
@@ -87,13 +90,16 @@ def grow_together(
     oob_method: str | None,
     n_jobs: int | None,
     is_shown: bool,
-) -> tuple[BaggedTrees, OutOfBagValues | None]:
+) -> tuple[BaggedTrees, OutOfBagValues | None] | None:
     """Grow members up to number ``last``, after those of ``old``.
 
-    With ``oob_method``, a method of the members, also predict out-of-bag rows.
+    With ``oob_method``, a method of the members, also predict out-of-bag rows. None if members have
+    to be fitted one by one: they draw features, and encode the categories of these.
     """
     reader = use_threads(clone(recipe.estimator), n_jobs)
     train = TrainingSet.read(reader, X, y, weight, None if old is None else old.model)
+    if recipe.draws_features and encodes_categories(train):
+        return None
     train = _weigh_draws(reader, replace(train, seed=recipe.seed), y)
     with start_team(reader.n_jobs, last * train.n_steps) as team:
         table = train.bin_rows(team)
@@ -108,7 +114,7 @@ def grow_together(
         trees = BaggedTrees(reader, recipe)
         if oob_method is None:
             return trees, None
-        return trees, trees.average_out_of_bag(table.bins, grown.in_bag, oob_method, team)
+        return trees, trees.average_out_of_bag(table, grown.in_bag, plan.seed, oob_method, team)
 
 
 def _weigh_draws(reader: DecisionTree, train: TrainingSet, y: np.ndarray) -> TrainingSet:

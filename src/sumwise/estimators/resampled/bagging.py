@@ -124,8 +124,11 @@ class Bagging(RepeatedEnsemble):
             if old is not None:
                 self._check_continuation(old)
             can_share = can_grow_together(self._recipe, is_classifier(self))
+            grown = None
             if can_share and (old is None or "_trees" in old.__dict__):
-                out_of_bag = self._fit_trees(X, y, weight, None if old is None else old._trees)
+                grown = self._grow_trees(X, y, weight, None if old is None else old._trees)
+            if grown is not None:
+                self._trees, out_of_bag = grown
             else:
                 out_of_bag = self._fit_each(X, y, weight, old)
                 if is_classifier(self):
@@ -136,11 +139,14 @@ class Bagging(RepeatedEnsemble):
                 self._set_oob_score(X, y, weight, out_of_bag)
         return self
 
-    def _fit_trees(
+    def _grow_trees(
         self, X: Any, y: np.ndarray, weight: np.ndarray | None, old: BaggedTrees | None
-    ) -> OutOfBagValues | None:
-        """Grow trees on one table; return their out-of-bag predictions if they are needed."""
-        self._trees, out_of_bag = grow_together(
+    ) -> tuple[BaggedTrees, OutOfBagValues | None] | None:
+        """Return trees on one table, and their out-of-bag predictions if they are needed.
+
+        None if members have to be fitted one by one.
+        """
+        return grow_together(
             self._recipe,
             X,
             y,
@@ -151,7 +157,6 @@ class Bagging(RepeatedEnsemble):
             self.n_jobs,
             bool(self.verbose),
         )
-        return out_of_bag
 
     def _fit_each(
         self, X: Any, y: np.ndarray, weight: np.ndarray | None, old: "Bagging | None"

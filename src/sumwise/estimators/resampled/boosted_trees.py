@@ -16,7 +16,6 @@ from sumwise.estimators.explaining import Question, attribute_model
 from sumwise.estimators.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sumwise.estimators.forests.parameters import draw_seed
 from sumwise.estimators.forests.training_set import TrainingSet
-from sumwise.estimators.input.features import needs_no_check, read_rows
 from sumwise.estimators.resampled.boosted_members import (
     predict_with_team,
     raise_weights,
@@ -25,6 +24,7 @@ from sumwise.estimators.resampled.boosted_members import (
 from sumwise.estimators.resampled.table_trees import DecisionTree, TableTrees
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
+from sumwise.tree.encoded_table import EncodedTable, TableEncoder, make_tree_key
 from sumwise.tree.forest import BinnedForest
 
 if TYPE_CHECKING:
@@ -80,6 +80,11 @@ class TreeLearner:
         self._draws_rows, self._random = draws_rows, random
         self._team, self._grow_team = teams
         self._table = train.bin_rows(self._team)
+        self._encoder = None
+        if isinstance(self._table, EncodedTable):
+            # Errors are measured on all rows: none is encoded by its own target.
+            self._table = replace(self._table, by_bag=False)
+            self._encoder = TableEncoder(self._table)
         self._plan = train.make_plan(self._table)
 
     def __call__(self, weight: np.ndarray) -> tuple[BoostedTree, np.ndarray]:
@@ -87,8 +92,10 @@ class TreeLearner:
         random_state = draw_seed(self._random)
         train = self._train.reweight(self._weigh_rows(weight))
         plan = replace(self._plan, seed=draw_seed(random_state))
-        forest = train.grow(plan, self._table, self._grow_team).forest
-        values, _ = forest.sum_values(self._table.bins, self._team)
+        forest, bins = train.grow(plan, self._table, self._grow_team).forest, self._table.bins
+        if self._encoder is not None:  # as the tree has seen them
+            bins = self._encoder.encode(weight > 0, make_tree_key(plan.seed, 0))
+        values, _ = forest.sum_values(bins, self._team)
         is_class = is_classifier(self._reader)
         predicted = choose_classes(values) if is_class else np.ascontiguousarray(values[:, 0])
         return BoostedTree(forest, random_state), predicted
@@ -148,7 +155,7 @@ class BoostedTrees(TableTrees):
 
     def read_rows(self, X: Any) -> Matrix:
         """Check X against the features of ``fit``; return it as kernels read it."""
-        return X if needs_no_check(self.model, X) else read_rows(self.model, X)
+        return self.model._check_input(X)
 
     @lazy
     def voter(self) -> BinnedForest:
@@ -176,6 +183,8 @@ class BoostedTrees(TableTrees):
     ) -> "Attribution":
         """Return the contributions to the sum of the weighted votes."""
         found = attribute_model(self.voter, question, read, n_jobs)
+        if self.model._encoder is not None:
+            found = found.fold_features(self.model._encoder.fold)
         return found.scale(self.n_members)  # a forest has the mean
 
     def list_numbers(self, X: Matrix, n_jobs: int | None) -> Iterator[np.ndarray]:

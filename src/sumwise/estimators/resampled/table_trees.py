@@ -67,7 +67,9 @@ class TableTrees:
             forest, schema = forest.narrow_features(features), schema.select(features)
             names = None if names is None else names[features]
         member.forest_, member.schema_ = forest, schema
-        member.n_features_in_ = forest.n_features
+        if model._encoder is not None:  # then members have all features
+            member._encoder = model._encoder
+        member.n_features_in_ = schema.n_features
         if names is not None:
             member.feature_names_in_ = names
         if is_classifier(model):
