@@ -8,6 +8,7 @@ import numpy as np
 from sumwise.estimators.auto import portfolio
 from sumwise.estimators.auto.data import TrainingData
 from sumwise.estimators.auto.numeric_models import NumericClassifier, NumericRegressor
+from sumwise.estimators.auto.plain_models import NeighborsRecipe
 from sumwise.estimators.auto.portfolio import Recipe
 from sumwise.estimators.auto.preparing import NumericInputs
 from sumwise.estimators.boosting.classifier import GradientBoostingClassifier
@@ -109,7 +110,7 @@ def _make_forest(recipe: Recipe, data: TrainingData, n_jobs: int | None, seed: i
 
 
 def _make_numeric(recipe: Recipe, data: TrainingData, n_train: int, seed: int) -> Any:
-    """Return a model of scikit-learn on numbers and codes of categories."""
+    """Return a linear model, neighbors or a network on numbers and codes of categories."""
     is_class = data.classes is not None
     is_linear = recipe.family == portfolio.LINEAR
     inputs = NumericInputs(
@@ -118,6 +119,7 @@ def _make_numeric(recipe: Recipe, data: TrainingData, n_train: int, seed: int) -
         most_levels=1000 if is_linear else _MOST_LEVELS,
         may_be_sparse=is_linear,
     )
+    model: Any
     if is_linear:
         model = _make_linear(recipe, is_class)
     elif recipe.family == portfolio.NEIGHBORS:
@@ -136,13 +138,10 @@ def _make_linear(recipe: Recipe, is_class: bool) -> Any:
     return Ridge(alpha=penalty)
 
 
-def _make_neighbors(recipe: Recipe, is_class: bool, n_train: int) -> Any:
-    from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-
-    kind = KNeighborsClassifier if is_class else KNeighborsRegressor
+def _make_neighbors(recipe: Recipe, is_class: bool, n_train: int) -> NeighborsRecipe:
     n_neighbors = max(1, min(int(recipe.params["n_neighbors"]), n_train // 3))
     # Neighbors of great weight would make probabilities of 0 and 1.
-    return kind(n_neighbors=n_neighbors, weights="uniform" if is_class else "distance")
+    return NeighborsRecipe(n_neighbors, by_distance=not is_class)
 
 
 def _make_network(recipe: Recipe, is_class: bool, n_train: int, seed: int) -> Any:
