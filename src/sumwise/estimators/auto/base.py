@@ -394,7 +394,7 @@ class BaseAutoEnsemble(ExplainMixin, NamedParametersMixin, BaseEstimator):
             return data
         if self._data is None:
             raise DataError(
-                f"{type(self).__name__}: a pickle or model file does not contain the training rows; "
+                f"{type(self).__name__}: neither a pickle nor a model file contains the training rows; "
                 "pass X and y"
             )
         return self._data
