@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
@@ -44,16 +44,20 @@ from sumwise.estimators.input.parameters import (
     refuse,
 )
 from sumwise.estimators.members import name_failure
+from sumwise.estimators.serving.mixin import CompilesMixin
 from sumwise.estimators.warn import warn_user
 from sumwise.export.files import Target, write_bytes
 from sumwise.parts import is_number
+
+if TYPE_CHECKING:
+    from sumwise.export.portable import PortableModel
 
 FAST, BAG, ALL = "fast", "bag", "all"
 # Random variants of boosting by preset.
 _N_VARIANTS = {"best": 24, FAST: 0}
 
 
-class BaseAutoEnsemble(ExplainMixin, NamedParametersMixin, BaseEstimator):
+class BaseAutoEnsemble(ExplainMixin, CompilesMixin, NamedParametersMixin, BaseEstimator):
     """Shared by classifier and regressor."""
 
     # How categories and columns that ``fit`` has not seen are read.
@@ -333,6 +337,12 @@ class BaseAutoEnsemble(ExplainMixin, NamedParametersMixin, BaseEstimator):
         check_is_fitted(self)
         write_bytes(path, dump_ensemble(self))
 
+    def _describe(self) -> "PortableModel":
+        from sumwise.estimators.auto.describing import describe_ensemble  # only needed here
+
+        check_is_fitted(self)
+        return describe_ensemble(self)
+
     def _collect(self, X: Any) -> np.ndarray:
         """Return the predictions of the members, members first."""
         check_is_fitted(self)
@@ -394,8 +404,8 @@ class BaseAutoEnsemble(ExplainMixin, NamedParametersMixin, BaseEstimator):
             return data
         if self._data is None:
             raise DataError(
-                f"{type(self).__name__}: neither a pickle nor a model file contains the training rows; "
-                "pass X and y"
+                f"{type(self).__name__}: neither a pickle nor a model file contains the training "
+                "rows; pass X and y"
             )
         return self._data
 

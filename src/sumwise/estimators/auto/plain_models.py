@@ -108,7 +108,9 @@ class Neighbors:
             shares[has_same] = is_same[has_same]
         shares /= shares.sum(axis=1, keepdims=True)
         found = np.zeros((len(columns), self.targets.shape[1]))
-        for rank in range(self.n_neighbors):  # one at a time: no array of rows x neighbors x classes
+        for rank in range(
+            self.n_neighbors
+        ):  # one at a time: no array of rows x neighbors x classes
             found += shares[:, rank, None] * self.targets[places[:, rank]]
         return found
 

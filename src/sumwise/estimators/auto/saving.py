@@ -317,7 +317,9 @@ def _restore_learned(about: Mapping[str, Any], matrices: Any) -> PlainModel | No
 def _count_outputs(learned: PlainModel) -> int:
     if isinstance(learned, Neighbors):
         return learned.targets.shape[1]
-    return learned.intercept.size if isinstance(learned, LinearFunctions) else learned.biases[-1].size
+    return (
+        learned.intercept.size if isinstance(learned, LinearFunctions) else learned.biases[-1].size
+    )
 
 
 def _restore_combined(
