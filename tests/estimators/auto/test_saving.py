@@ -56,7 +56,7 @@ def test_members_of_all_kinds_predict_the_same_bits(name, kind):
 
 
 def test_everything_but_times_and_rows_is_kept(fitted, tmp_path):
-    model, X, y = fitted
+    model, X, _ = fitted
     model.save(tmp_path / "model.sumwise")
     again = load(tmp_path / "model.sumwise")
     assert type(again) is type(model)
@@ -187,12 +187,12 @@ def test_damaged_files_are_refused(fitted):
         damaged[place] ^= 1
         with pytest.raises(ModelFileError):
             load(bytes(damaged))
-    with pytest.raises(ModelFileError, match="truncated|checksum"):
+    with pytest.raises(ModelFileError, match=r"truncated|checksum"):
         load(content[:1000])
 
 
 def test_members_of_another_ensemble_are_refused(fitted):
-    model, X, _ = fitted
+    model, _, _ = fitted
     narrow = GradientBoostingRegressor(n_estimators=2).fit(np.zeros((30, 1)), np.arange(30.0))
 
     def replace(header, arrays):

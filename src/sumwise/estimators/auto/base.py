@@ -147,7 +147,9 @@ class BaseAutoEnsemble(ExplainMixin, CompilesMixin, NamedParametersMixin, BaseEs
         return checkpoint.find_seed(seed) if self.random_state is None else seed
 
     def _make_folds(self, data: TrainingData, time_order: bool, cv: Any, seed: int) -> Folds:
-        n_folds, n_repeats = count_folds(data.n_rows, self.preset == FAST)
+        limit = np.inf if self.time_limit is None else float(self.time_limit)
+        load = data.n_rows * data.n_features * (data.n_outputs if data.n_outputs > 2 else 1) / limit
+        n_folds, n_repeats = count_folds(data.n_rows, self.preset == FAST, load)
         n_folds = n_folds if self.n_folds is None else int(self.n_folds)
         n_repeats = n_repeats if self.n_repeats is None else int(self.n_repeats)
         return make_folds(data, n_folds, n_repeats, time_order, cv, seed)
@@ -232,7 +234,7 @@ class BaseAutoEnsemble(ExplainMixin, CompilesMixin, NamedParametersMixin, BaseEs
         traits = search.data.find_traits(search.loss)
         names = self.members
         if names is None:
-            names = portfolio.FAST if self.preset == FAST else list(portfolio.BY_NAME)
+            names = portfolio.FAST if self.preset == FAST else portfolio.list_names(traits)
         n_variants = 0 if self.members is not None else _N_VARIANTS[self.preset]
         n_variants = n_variants if self.n_variants is None else int(self.n_variants)
         if search.data.classes is not None and search.data.classes.size == 1:

@@ -172,6 +172,7 @@ class TrainingData:
             portfolio.SOME_ROWS: self.n_rows >= _SOME_ROWS,
             portfolio.REGRESSION: self.classes is None,
             portfolio.TWO_CLASSES: self.n_outputs == 2,
+            portfolio.MANY_CLASSES: self.n_outputs > 2,
             portfolio.NEWTON: loss != "absolute_error",
             portfolio.EQUAL_WEIGHTS: self.weight is None,
             portfolio.WEIGHABLE_NETWORK: self.weight is None or _can_weigh_networks(),

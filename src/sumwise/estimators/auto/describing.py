@@ -34,12 +34,12 @@ def describe_ensemble(ensemble: Any) -> PortableModel:
     every = range(ensemble.n_features_in_)
     joined = join_members(ensemble, described, [every] * len(described))
     n_outputs = 1 if classes is None else classes.size
-    nodes = [
-        node
-        if classes is None
-        else place_outputs(node, find_class_places(model, n_outputs), n_outputs)
-        for node, (model, _) in zip(joined.nodes, blocks, strict=True)
-    ]
+    nodes = joined.nodes
+    if classes is not None:
+        nodes = [
+            place_outputs(node, find_class_places(model, n_outputs), n_outputs)
+            for node, (model, _) in zip(nodes, blocks, strict=True)
+        ]
     slopes = np.hstack([share * np.eye(n_outputs) for _, share in blocks])
     intercept = np.zeros(n_outputs)
     if isinstance(combined, LinearPool):

@@ -23,8 +23,9 @@ _FEWEST_ROUNDS, _MOST_UNWATCHED = 20, 300
 _LEAF_SHARE = 20
 # Distances in more features say little, and networks get slow.
 _MOST_LEVELS = 30
-# Epochs of networks: fewer for more rows.
-_EPOCH_ROWS, _MOST_EPOCHS, _FEWEST_EPOCHS = 1_000_000, 60, 10
+# Epochs of networks: fewer for more rows. Their layers.
+_EPOCH_ROWS, _MOST_EPOCHS, _FEWEST_EPOCHS = 500_000, 60, 10
+_LAYERS = (128, 64)
 
 
 def make_seed(seed: int, name: str, fold_idx: int = 0) -> int:
@@ -150,7 +151,7 @@ def _make_network(recipe: Recipe, is_class: bool, n_train: int, seed: int) -> An
     kind = MLPClassifier if is_class else MLPRegressor
     n_epochs = int(np.clip(_EPOCH_ROWS // n_train, _FEWEST_EPOCHS, _MOST_EPOCHS))
     return kind(
-        hidden_layer_sizes=recipe.params["hidden"],
+        hidden_layer_sizes=_LAYERS,
         alpha=float(recipe.params["penalty"]),
         learning_rate_init=3e-3,
         max_iter=n_epochs,

@@ -145,8 +145,9 @@ def learn(model: Any, columns: Any, y: np.ndarray, weights: dict[str, np.ndarray
         return Neighbors(columns, targets, model.n_neighbors, model.by_distance)
     from sklearn.base import clone
 
-    fitted = clone(model).fit(columns, y, **weights)
-    return Network.of(fitted) if hasattr(fitted, "coefs_") else LinearFunctions.of(fitted)
+    if hasattr(model, "hidden_layer_sizes"):  # float32 takes half the time
+        return Network.of(clone(model).fit(columns.astype(np.float32), y, **weights))
+    return LinearFunctions.of(clone(model).fit(columns, y, **weights))
 
 
 def find_probabilities(model: PlainModel, columns: Any) -> np.ndarray:
