@@ -29,12 +29,6 @@ def test_defaults_give_few_rows_more_models():
     assert count_folds(10**6, is_fast=True) == (3, 1)
 
 
-def test_much_work_per_second_means_fewer_folds():
-    assert count_folds(10_000, is_fast=False, load=10_000.0) == (8, 1)
-    assert count_folds(10_000, is_fast=False, load=10**6) == (5, 1)
-    assert count_folds(10**6, is_fast=True, load=10**6) == (3, 1)
-
-
 @pytest.mark.parametrize("is_class", [False, True])
 def test_every_row_is_predicted_once_per_repetition(is_class):
     y = np.arange(50) % 3 if is_class else np.arange(50.0)

@@ -147,9 +147,7 @@ class BaseAutoEnsemble(ExplainMixin, CompilesMixin, NamedParametersMixin, BaseEs
         return checkpoint.find_seed(seed) if self.random_state is None else seed
 
     def _make_folds(self, data: TrainingData, time_order: bool, cv: Any, seed: int) -> Folds:
-        limit = np.inf if self.time_limit is None else float(self.time_limit)
-        load = data.n_rows * data.n_features * (data.n_outputs if data.n_outputs > 2 else 1) / limit
-        n_folds, n_repeats = count_folds(data.n_rows, self.preset == FAST, load)
+        n_folds, n_repeats = count_folds(data.n_rows, self.preset == FAST)
         n_folds = n_folds if self.n_folds is None else int(self.n_folds)
         n_repeats = n_repeats if self.n_repeats is None else int(self.n_repeats)
         return make_folds(data, n_folds, n_repeats, time_order, cv, seed)

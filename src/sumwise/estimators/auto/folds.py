@@ -13,23 +13,17 @@ from sumwise.estimators.combined.out_of_fold import Folds, find_splitter
 # Up to so many rows, and then so many folds and repetitions: few rows need more models.
 _BEST = ((500, 5, 3), (2_000, 5, 2), (100_000, 8, 1), (None, 5, 1))
 _QUICK = ((20_000, 5, 1), (None, 3, 1))
-# With more numbers per second of the time limit, fewer folds: more members are worth more.
-_MOST_LOAD, _FEW_FOLDS = 80_000.0, 5
 
 
-def count_folds(n_rows: int, is_fast: bool, load: float = 0.0) -> tuple[int, int]:
+def count_folds(n_rows: int, is_fast: bool) -> tuple[int, int]:
     """Return the default numbers of folds and of repetitions.
-
-    ``load`` is the number of values of X, times the number of classes if there are more than two,
-    per second of the time limit.
 
     >>> from sumwise.estimators.auto.folds import count_folds
     >>> count_folds(300, is_fast=False), count_folds(300, is_fast=True)
     ((5, 3), (5, 1))
     """
     table = _QUICK if is_fast else _BEST
-    n_folds, n_repeats = next((k, n) for most, k, n in table if most is None or n_rows <= most)
-    return min(n_folds, _FEW_FOLDS) if load > _MOST_LOAD else n_folds, n_repeats
+    return next((k, n) for most, k, n in table if most is None or n_rows <= most)
 
 
 def make_folds(

@@ -157,7 +157,7 @@ _LATE_WITH_TWO_CLASSES = ("network_large", "leaf_random")
 # Statistics of categories are worth more than other kinds of trees.
 _FIRST_WITH_CATEGORIES = ("leaf_quick", "symmetric_ordered", "linear", "depth", "random_ordered")
 # Boosting has a tree for each class and round; the time of these depends less on the classes.
-_FIRST_WITH_MANY_CLASSES = ("leaf_quick", "extra_trees", "network_large", "neighbors", "forest")
+_FIRST_WITH_MANY_CLASSES = ("leaf_quick", "network_large", "extra_trees", "neighbors", "forest")
 
 
 def list_names(traits: frozenset[str]) -> list[str]:
