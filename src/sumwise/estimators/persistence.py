@@ -209,7 +209,8 @@ def load(path: Source) -> Any:
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
-    from sumwise.export.native import MemberFiles, parse_file  # fits need not wait for it
+    from sumwise.export.members import MemberFiles  # fits need not wait for these
+    from sumwise.export.native import parse_file
 
     with name_source(path):
         model, about = parse_file(read_bytes(path))

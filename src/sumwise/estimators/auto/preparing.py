@@ -68,7 +68,7 @@ class NumericInputs(TransformerMixin, BaseEstimator):
         return self
 
     def _find_unit(self) -> np.ndarray:
-        """Return a power of two near the size of each column: sums and squares must not overflow."""
+        """Return a power of two near the largest value of each column: no sum may overflow."""
         largest = np.maximum(np.abs(self.low_), np.abs(self.high_))
         return np.ldexp(1.0, np.frexp(np.where(largest > 0.0, largest, 1.0))[1] - 1)
 
