@@ -61,9 +61,9 @@ from benchmarks.suite import (
 OURS, STACK, AUTOGLUON = "sumwise auto", "stack of three", "AutoGluon"
 PRESETS = ("medium_quality", "good_quality", "high_quality", "best_quality")
 # A fit is killed after this many times its limit. Reading data and loading kernels come on top.
-_PATIENCE, _START = 4.0, 60.0
-# Seconds that compiling our kernels may take, before.
-_COMPILING = 1800.0
+_PATIENCE, _START = 6.0, 120.0
+# Seconds that compiling our kernels may take, before; and the rows of a data set that are enough.
+_COMPILING, _COMPILED_ROWS = 1800.0, 500
 # Folds are those of at least so many, of which fewer may be run: by default, the suite's.
 _FEWEST_FOLDS = 5
 # A loss that is 0 would be infinitely better.
@@ -220,25 +220,21 @@ def run_one(setup: Setup, key: Key) -> Result:
     return run_fold(fit, task, X, y, *folds[key.fold], setup.jobs)
 
 
-def compile_kernels(task: Task) -> None:
+def compile_kernels(source: str, rows: int) -> None:
     """Train all our members on a few rows, so that no kernel is compiled while time is taken."""
     import sumwise
 
-    rng = np.random.default_rng(SEED)
-    X = pd.DataFrame(rng.normal(size=(400, 4)).astype(np.float32), columns=list("abcd"))
-    X["e"] = pd.Categorical(rng.choice(list("pqrs"), 400))
-    X.loc[::9, ["a", "e"]] = None
-    number = X["b"].to_numpy(np.float64) + rng.normal(size=400)
-    y = (
-        number
-        if task == "regression"
-        else np.digitize(number, [0.0, 1.0][: 1 + (task != "binary")])
-    )
+    task = SETS[source]
+    X, y = read_frame(source, task, rows)
+    first = np.arange(min(len(X), _COMPILED_ROWS))
+    if task != "regression":  # all classes
+        _, places = np.unique(y, return_index=True)
+        first = np.union1d(first, places)
     name = "AutoEnsembleRegressor" if task == "regression" else "AutoEnsembleClassifier"
+    options = {"time_limit": None, "n_folds": 2, "n_repeats": 1, "random_state": SEED}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for own in (X, X[list("bcd")]):
-            getattr(sumwise, name)(time_limit=None, n_folds=2, random_state=SEED).fit(own, y)
+        getattr(sumwise, name)(**options).fit(X.iloc[first].reset_index(drop=True), y[first])
 
 
 def list_missing(
@@ -262,12 +258,13 @@ def run(store: Store, names: Sequence[str], sources: Sequence[str], parsed: Any)
             yield f"{source} SKIPPED: {error}"
     missing = list_missing(store, names, present, parsed.folds)
     setup = Setup(parsed.time, parsed.preset, parsed.rows, parsed.folds, parsed.jobs)
-    if any(key.contestant == OURS for key in missing):
-        tasks = sorted({SETS[key.source] for key in missing})
-        shared = (min(parsed.processes, len(tasks)), parsed.jobs, [_COMPILING] * len(tasks))
-        for number, outcome in call_all(compile_kernels, [(task,) for task in tasks], *shared):
-            if outcome.error:
-                yield f"compiling for {tasks[number]}: {outcome.error}"
+    own = list(dict.fromkeys(key.source for key in missing if key.contestant == OURS))
+    few = [(source, parsed.rows) for source in own]
+    limits = [_COMPILING] * len(few)
+    for number, outcome in call_all(compile_kernels, few, parsed.processes, parsed.jobs, limits):
+        if outcome.error:
+            yield f"compiling for {own[number]}: {outcome.error}"
+        print(f"{own[number]}: {outcome.error or 'kernels are ready'}", file=sys.stderr, flush=True)
     limits = [_PATIENCE * parsed.time + _START] * len(missing)
     calls = [(setup, key) for key in missing]
     for number, outcome in call_all(run_one, calls, parsed.processes, parsed.jobs, limits):

@@ -62,7 +62,8 @@ def fail(task, X, y, n_jobs):
 def test_a_tiny_run_is_continued(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(auto, "read_frame", make_frame)
     monkeypatch.setattr(auto, "call_all", call_here)
-    monkeypatch.setattr(auto, "compile_kernels", lambda task: None)
+    ready = []
+    monkeypatch.setattr(auto, "compile_kernels", lambda source, rows: ready.append(source))
     monkeypatch.setattr(auto, "_PROBED_ROUNDS", 2)
     monkeypatch.setattr(auto, "_MOST_ROUNDS", 3)
     own = list_contestants(0.2)
@@ -77,10 +78,12 @@ def test_a_tiny_run_is_continued(monkeypatch, tmp_path, capsys):
     assert "2 data sets" in said.out
     assert "CatBoost, abalone, fold 0 FAILED: no luck" in said.out
     assert "abalone fold 0 CatBoost: no luck" in said.err
+    assert ready == ["titanic", "abalone"]
     for known in (OURS, STACK, "LightGBM"):
         few[known] = fail  # they are known already
     main(options)
     assert capsys.readouterr().out.splitlines()[:8] == said.out.splitlines()[:8]
+    assert len(ready) == 2  # nothing of ours is missing
 
 
 def test_rivals_are_compared_where_they_have_a_result():

@@ -24,7 +24,7 @@ def save(model):
 
 
 def record(model, name):
-    return write.record_predictions(model, EXPECTED[name]["table"])
+    return write.record_predictions(model, EXPECTED[name]["table"], name in write.ROUNDED)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,7 +1,8 @@
 """Saving estimators to native model files, and loading them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -36,7 +37,15 @@ _PARTS: dict[str, type[Part]] = {
     **LOSS_PARTS,
 }
 # These parameters say how to run, not what the model is: never in the file.
-_NOT_SAVED = {"callbacks", "device", "n_jobs", "track_training_loss", "verbose", "warm_start"}
+_NOT_SAVED = {
+    "callbacks",
+    "checkpoint",
+    "device",
+    "n_jobs",
+    "track_training_loss",
+    "verbose",
+    "warm_start",
+}
 # Parameters of later versions. They are left out at their defaults, so that older versions can read
 # the file.
 _ADDED = {
@@ -52,7 +61,7 @@ _ADDED = {
     "weights": None,  # of Columns
 }
 # Functions of the user are not saved.
-_MAY_BE_FUNCTIONS = {"learning_rate", "oob_score", "scoring"}
+_MAY_BE_FUNCTIONS = {"learning_rate", "metric", "oob_score", "scoring"}
 # Modules of classes that are imported on first use.
 _MODULES = {
     **{f"DecisionTree{kind}": "sumwise.estimators.forests.decision_tree" for kind in _KINDS},
@@ -110,39 +119,49 @@ class SavedModelMixin(NamedParametersMixin):
             written to from its current position and stays open.
         """
         check_is_fitted(self)
-        if SavedModelMixin._by_name.get(type(self).__name__) is not type(self):
-            raise TypeError(f"{type(self).__name__} is not a class of sumwise; use pickle")
-        params = self.get_params(deep=False)  # type: ignore[attr-defined]
-        params |= getattr(self, "_chosen", {})  # what fit has chosen, in place of "auto"
-        for name, default in self._added_params.items():
-            if params[name] == default:
-                del params[name]
-        if is_custom_loss(params.get("loss")) or getattr(self, "_custom_link", None) is not None:
-            raise TypeError(
-                "a model file holds no code, so a loss or link of your own cannot be saved; use "
-                "pickle. If its link has a name, model.set_params(loss='auto').save(path) saves "
-                "the trees alone"
-            )
-        about = {
-            "estimator": type(self).__name__,
-            "params": {k: _encode_param(k, v) for k, v in params.items() if _is_saved(k, v)},
-            "fitted": {
-                name: _encode_fitted(name, getattr(self, name))
-                for name in self._saved_attributes
-                if hasattr(self, name)
-            },
-        }
-        encoder = getattr(self, "_encoder", None)
-        if encoder is not None:
-            about |= {"encoder": encoder.to_json(), "arrays": encoder.to_arrays()}
-        for name in _LEARNED_FROM_UNSEEN:
-            learned = getattr(self, f"{name}_", None)
-            if learned is not None:
-                arrays = about.get("arrays", {}) | learned.to_arrays()
-                about |= {name: learned.to_json()} | ({"arrays": arrays} if arrays else {})
         from sumwise.export.native import write_model  # fits need not wait for it
 
-        write_model(path, getattr(self, self._model_attribute), about)
+        write_model(path, *describe_saved(self))
+
+
+def describe_saved(
+    estimator: SavedModelMixin, leave_out: Collection[str] = ()
+) -> tuple[Model, dict[str, Any]]:
+    """Return the model of a fitted estimator, and the description that its file has.
+
+    ``leave_out`` names fitted attributes that :func:`restore_estimator` will be given.
+    """
+    if SavedModelMixin._by_name.get(type(estimator).__name__) is not type(estimator):
+        raise TypeError(f"{type(estimator).__name__} is not a class of sumwise; use pickle")
+    params = estimator.get_params(deep=False)  # type: ignore[attr-defined]
+    params |= getattr(estimator, "_chosen", {})  # what fit has chosen, in place of "auto"
+    for name, default in estimator._added_params.items():
+        if params[name] == default:
+            del params[name]
+    if is_custom_loss(params.get("loss")) or getattr(estimator, "_custom_link", None) is not None:
+        raise TypeError(
+            "a model file holds no code, so a loss or link of your own cannot be saved; use "
+            "pickle. If its link has a name, model.set_params(loss='auto').save(path) saves "
+            "the trees alone"
+        )
+    about = {
+        "estimator": type(estimator).__name__,
+        "params": encode_params(params),
+        "fitted": {
+            name: encode_fitted(name, getattr(estimator, name))
+            for name in estimator._saved_attributes
+            if hasattr(estimator, name) and name not in leave_out
+        },
+    }
+    encoder = getattr(estimator, "_encoder", None)
+    if encoder is not None:
+        about |= {"encoder": encoder.to_json(), "arrays": encoder.to_arrays()}
+    for name in _LEARNED_FROM_UNSEEN:
+        learned = getattr(estimator, f"{name}_", None)
+        if learned is not None:
+            arrays = about.get("arrays", {}) | learned.to_arrays()
+            about |= {name: learned.to_json()} | ({"arrays": arrays} if arrays else {})
+    return getattr(estimator, estimator._model_attribute), about
 
 
 class NotSavedMixin(NamedParametersMixin):
@@ -196,19 +215,32 @@ def load(path: Source) -> Any:
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
-    from sumwise.export.native import parse_model  # fits need not wait for it
+    from sumwise.export.members import MemberFiles  # fits need not wait for these
+    from sumwise.export.native import parse_file
 
     with name_source(path):
-        return _restore(*parse_model(read_bytes(path)))
+        model, about = parse_file(read_bytes(path))
+        if isinstance(model, MemberFiles):
+            from sumwise.estimators.auto.saving import restore_ensemble
+
+            return restore_ensemble(model, about)
+        return restore_estimator(model, about)
 
 
-def _restore(model: Model, about: dict[str, Any]) -> Any:
-    """Make an estimator from the contents of a file; raise ModelFileError if they do not fit."""
+def restore_estimator(
+    model: Model, about: dict[str, Any], known: Mapping[str, Any] = MappingProxyType({})
+) -> Any:
+    """Make an estimator from the contents of a file; raise ModelFileError if they do not fit.
+
+    ``known`` has fitted attributes that were left out of the file.
+    """
     try:
         kind = _find_class(about["estimator"])
         if not isinstance(model, kind._model_type):
             raise TypeError(f"{type(model).__name__} in a {kind.__name__}")
-        estimator: Any = kind(**{k: _decode_param(v) for k, v in about["params"].items()})
+        estimator: Any = kind(**decode_params(about["params"]))
+        for name, value in known.items():
+            setattr(estimator, name, value)
         n_features = _find_n_features(model, about)
         for name, value in about["fitted"].items():
             if name not in kind._saved_attributes:
@@ -225,7 +257,7 @@ def _restore(model: Model, about: dict[str, Any]) -> Any:
         _check_categories(estimator, model)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
         raise ModelFileError(f"unknown content ({error!r})") from None
-    missing = set(kind._saved_attributes) - set(about["fitted"]) - _OPTIONAL
+    missing = set(kind._saved_attributes) - set(about["fitted"]) - set(known) - _OPTIONAL
     if missing:
         raise ModelFileError(f"lacks {', '.join(sorted(missing))}")
     setattr(estimator, kind._model_attribute, model)
@@ -280,6 +312,16 @@ def _restore_calibration(estimator: Any, about: dict[str, Any], model: Model) ->
         setattr(estimator, f"{name}_", value)
 
 
+def encode_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of an estimator that its file has, ready for JSON."""
+    return {name: _encode_param(name, own) for name, own in params.items() if _is_saved(name, own)}
+
+
+def decode_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what :func:`encode_params` was given."""
+    return {name: _decode_param(value) for name, value in params.items()}
+
+
 def _is_saved(name: str, value: Any) -> bool:
     if _is_added_default(name, value):
         return False
@@ -332,7 +374,8 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _encode_fitted(name: str, value: Any) -> Any:
+def encode_fitted(name: str, value: Any) -> Any:
+    """Return a fitted attribute, ready for JSON."""
     if name == "history_":
         return {k: _encode_scores(v) for k, v in value.items() if k != _NOT_IN_HISTORY}
     if name == "oob_score_":
@@ -340,7 +383,7 @@ def _encode_fitted(name: str, value: Any) -> Any:
     if isinstance(value, FeatureSchema):
         return value.to_json()
     if name == "classes_" and isinstance(value, list):
-        return {"outputs": [_encode_fitted(name, own) for own in value]}
+        return {"outputs": [encode_fitted(name, own) for own in value]}
     if isinstance(value, np.ndarray):
         items = value.tolist()
         if not all(isinstance(item, (str, int, float, bool)) for item in items):
@@ -383,7 +426,7 @@ def _decode_fitted(name: str, value: Any, model: Model, n_features: Any) -> Any:
         "classes_": _find_n_classes(model, value["items"]),
         "feature_names_in_": n_features,
     }
-    return _decode_labels(name, value["dtype"], value["items"], lengths[name])
+    return decode_labels(name, value["dtype"], value["items"], lengths[name])
 
 
 def _find_n_classes(model: Model, items: list[Any]) -> int:
@@ -398,10 +441,11 @@ def _decode_outputs(name: str, outputs: list[Any], model: Model) -> list[np.ndar
         raise ValueError(f"{name} has {len(counts)} outputs")
     if sum(counts) != model.n_outputs:
         raise ValueError(f"{name} has {sum(counts)} classes, and the trees {model.n_outputs}")
-    return [_decode_labels(name, own["dtype"], own["items"], len(own["items"])) for own in outputs]
+    return [decode_labels(name, own["dtype"], own["items"], len(own["items"])) for own in outputs]
 
 
-def _decode_labels(name: str, dtype_name: str, items: list[Any], length: int) -> np.ndarray:
+def decode_labels(name: str, dtype_name: str, items: list[Any], length: int) -> np.ndarray:
+    """Return labels that :func:`encode_fitted` was given."""
     dtype = np.dtype(dtype_name)
     if dtype.kind not in "biufUO" or not isinstance(items, list) or len(items) != length:
         raise ValueError(f"{name} has dtype {dtype} or is not of length {length}")

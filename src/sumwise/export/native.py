@@ -26,6 +26,9 @@ From format 5 on, further arrays may follow those of any model: the points of ca
 (number per curve, then x and y), and conformal scores by row (ascending in each output), their
 weights (none if all are equal) and classes (of a classifier). The entries ``calibration`` and
 ``conformal`` of the description say the rest; see ``sumwise.estimators.calibrated``.
+
+From format 6 on, the header may have ``"model": "members"``: then the file holds the files of
+several models; see ``members.py``.
 """
 
 from collections.abc import Callable
@@ -45,6 +48,7 @@ from sumwise.export.container import (
     read_number,
 )
 from sumwise.export.files import Source, Target, name_source, read_bytes, write_bytes
+from sumwise.export.members import MEMBERS_ARRAYS, MEMBERS_FORMAT, MemberFiles, read_members
 from sumwise.export.trees import (
     ENSEMBLE_ARRAYS,
     FOREST_ARRAYS,
@@ -61,7 +65,7 @@ from sumwise.export.trees import (
 from sumwise.tree import LinearEnsemble, Model
 from sumwise.tree.forest import BinnedForest
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = MEMBERS_FORMAT
 LINEAR_FORMAT, _ENCODING_FORMAT, _CALIBRATION_FORMAT, _FOREST_ENCODING_FORMAT = 3, 3, 5, 6
 # The first format whose header names the kind of model.
 _KINDS_FORMAT = 3
@@ -141,6 +145,16 @@ def read_model(source: Source) -> tuple[Model, dict[str, Any]]:
 
 def parse_model(data: bytes | bytearray | memoryview) -> tuple[Model, dict[str, Any]]:
     """Return what :func:`dump_model` was given."""
+    model, about = parse_file(data)
+    if isinstance(model, MemberFiles):
+        raise ModelFileError("the file holds an ensemble of several models")
+    return model, about
+
+
+def parse_file(
+    data: bytes | bytearray | memoryview,
+) -> tuple[Model | MemberFiles, dict[str, Any]]:
+    """Return a model, or the files of the members of an ensemble, and its description."""
     file = open_file(data, FORMAT_VERSION)
     kind = file.header.get("model") if file.version >= _KINDS_FORMAT else None
     groups, read = _READERS[kind if isinstance(kind, str) and kind in _READERS else None]
@@ -183,9 +197,10 @@ def _check_linear(model: LinearEnsemble) -> None:
 
 
 # Arrays of each kind of model, and how it is read; None stands for trees of boosting.
-_READERS: dict[str | None, tuple[tuple[ArrayGroup, ...], Callable[..., Model]]] = {
+_READERS: dict[str | None, tuple[tuple[ArrayGroup, ...], Callable[..., Model | MemberFiles]]] = {
     None: ((*ENSEMBLE_ARRAYS, *_FURTHER), read_ensemble),
     "linear": ((*_LINEAR_ARRAYS, *_FURTHER), _read_linear),
     "forest": ((*FOREST_ARRAYS, _FOREST_ENCODING, *_FURTHER[1:]), read_forest),
     "vectors": (VECTOR_ARRAYS, read_vectors),
+    "members": (MEMBERS_ARRAYS, read_members),
 }

@@ -52,6 +52,15 @@ def test_members_with_independent_errors_are_combined(make, kind):
     assert held_out.score(predicted) >= choice.score
 
 
+@pytest.mark.parametrize("make", [make_numbers, make_shares])
+@pytest.mark.parametrize("kind", [WEIGHTS, STACKING])
+def test_members_of_little_weight_are_not_needed(make, kind):
+    noise = [1.0, 1.0, 9.0] if make is make_numbers else [3.0, 3.0, 60.0]
+    weights = choose_combination(make(noise), kind, seed=0).weights
+    assert weights[2] == 0.0
+    assert weights.sum() == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize("kind", ["auto", GREEDY, STACKING, BEST])
 def test_the_best_member_is_the_model_if_no_combination_beats_it(kind):
     held_out = make_numbers([0.1, 3.0, 3.0])

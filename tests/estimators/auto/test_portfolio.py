@@ -2,15 +2,21 @@
 
 import re
 
+import pytest
+
 from sumwise.estimators.auto import portfolio
 from sumwise.estimators.auto.portfolio import (
     BOOSTING,
     BY_NAME,
     CATEGORIES,
     FAST,
+    MANY_CLASSES,
     PORTFOLIO,
+    REGRESSION,
+    TWO_CLASSES,
     choose_recipes,
     draw_variants,
+    list_names,
 )
 
 TRAITS = {
@@ -38,6 +44,22 @@ def test_recipes_without_what_they_need_are_left_out():
     names = ["symmetric_ordered", "leaf_quick"]
     assert [r.name for r in choose_recipes(names, frozenset())] == ["leaf_quick"]
     assert [r.name for r in choose_recipes(names, frozenset([CATEGORIES]))] == names
+
+
+@pytest.mark.parametrize("trait", [REGRESSION, TWO_CLASSES, MANY_CLASSES])
+def test_the_order_depends_on_the_classes(trait):
+    names = list_names(frozenset([trait]))
+    assert sorted(names) == sorted(BY_NAME)
+    assert names[0] == PORTFOLIO[0].name
+    is_early = names.index("network_large") < names.index("depth")
+    assert is_early == (trait != TWO_CLASSES)
+
+
+def test_categories_bring_their_encodings_forward():
+    names = list_names(frozenset([CATEGORIES, TWO_CLASSES]))
+    assert sorted(names) == sorted(BY_NAME)
+    assert names.index("symmetric_ordered") < names.index("symmetric")
+    assert names[0] == PORTFOLIO[0].name
 
 
 def test_variants_are_random_and_do_not_depend_on_their_number():

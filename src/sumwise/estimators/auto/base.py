@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from typing import Any, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
@@ -37,19 +37,27 @@ from sumwise.estimators.combined.out_of_fold import Folds
 from sumwise.estimators.explaining import ExplainMixin, WeightedMember
 from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.input.features import FeatureSchema, read_rows
-from sumwise.estimators.input.parameters import check_choice, check_integer, refuse
+from sumwise.estimators.input.parameters import (
+    NamedParametersMixin,
+    check_choice,
+    check_integer,
+    refuse,
+)
 from sumwise.estimators.members import name_failure
-from sumwise.estimators.persistence import NotSavedMixin
+from sumwise.estimators.serving.mixin import CompilesMixin
 from sumwise.estimators.warn import warn_user
-from sumwise.export.files import Target
+from sumwise.export.files import Target, write_bytes
 from sumwise.parts import is_number
+
+if TYPE_CHECKING:
+    from sumwise.export.portable import PortableModel
 
 FAST, BAG, ALL = "fast", "bag", "all"
 # Random variants of boosting by preset.
 _N_VARIANTS = {"best": 24, FAST: 0}
 
 
-class BaseAutoEnsemble(ExplainMixin, NotSavedMixin, BaseEstimator):
+class BaseAutoEnsemble(ExplainMixin, CompilesMixin, NamedParametersMixin, BaseEstimator):
     """Shared by classifier and regressor."""
 
     # How categories and columns that ``fit`` has not seen are read.
@@ -224,7 +232,7 @@ class BaseAutoEnsemble(ExplainMixin, NotSavedMixin, BaseEstimator):
         traits = search.data.find_traits(search.loss)
         names = self.members
         if names is None:
-            names = portfolio.FAST if self.preset == FAST else list(portfolio.BY_NAME)
+            names = portfolio.FAST if self.preset == FAST else portfolio.list_names(traits)
         n_variants = 0 if self.members is not None else _N_VARIANTS[self.preset]
         n_variants = n_variants if self.n_variants is None else int(self.n_variants)
         if search.data.classes is not None and search.data.classes.size == 1:
@@ -313,21 +321,27 @@ class BaseAutoEnsemble(ExplainMixin, NotSavedMixin, BaseEstimator):
         total = np.sum([weight * shares for weight, shares in known], axis=0)
         return total / total.sum() if total.any() else total
 
-    def save(self, path: Target) -> NoReturn:
-        """Refuse: a model file holds the trees of one model, and members may be of any kind.
+    def save(self, path: Target) -> None:
+        """Write the fitted ensemble to one file that :func:`sumwise.load` reads.
 
-        Use pickle, or save the one model that :meth:`distill` returns.
+        The file holds arrays and JSON, no code, and predicts the same bits. It has neither the
+        training rows nor ``out_of_fold_``, and no times in ``leaderboard_``.
 
         Parameters
         ----------
         path : str, path-like or binary file object
-            Not used.
+            File to write, see :meth:`sumwise.GradientBoostingRegressor.save`.
         """
-        raise TypeError(
-            f"{type(self).__name__} has members of several kinds, and a model file of sumwise "
-            "holds the trees of one model and no code: use pickle, or save the one model that "
-            "distill() makes of the ensemble: model.distill().save(path)"
-        )
+        from sumwise.estimators.auto.saving import dump_ensemble  # only needed here
+
+        check_is_fitted(self)
+        write_bytes(path, dump_ensemble(self))
+
+    def _describe(self) -> "PortableModel":
+        from sumwise.estimators.auto.describing import describe_ensemble  # only needed here
+
+        check_is_fitted(self)
+        return describe_ensemble(self)
 
     def _collect(self, X: Any) -> np.ndarray:
         """Return the predictions of the members, members first."""
@@ -390,7 +404,8 @@ class BaseAutoEnsemble(ExplainMixin, NotSavedMixin, BaseEstimator):
             return data
         if self._data is None:
             raise DataError(
-                f"{type(self).__name__}: a pickle does not contain the training rows; pass X and y"
+                f"{type(self).__name__}: neither a pickle nor a model file contains the training "
+                "rows; pass X and y"
             )
         return self._data
 

@@ -18,7 +18,7 @@ from sumwise.estimators.combined.out_of_fold import Folds
 from sumwise.estimators.warn import warn_user
 
 # Files of another version are not read.
-_VERSION = 1
+_VERSION = 2
 _DESCRIPTION = "fit.json"
 # Rows of an array that are hashed at a time.
 _BLOCK = 1 << 16

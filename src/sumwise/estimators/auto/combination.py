@@ -25,7 +25,9 @@ _N_PARTS = 5
 _N_STEPS, _N_START = 40, 3
 # Learning weights looks at no more members, and numbers, than this: the best ones, and the rows at
 # equal distances.
-_MOST_MEMBERS, _MOST_NUMBERS = 30, 20_000_000
+_MOST_MEMBERS, _MOST_NUMBERS = 30, 3_000_000
+# Members with a smaller share are not worth the time that they take to predict.
+_LEAST_SHARE = 0.02
 # A metric of milliseconds is asked less often.
 _SLOW_MEMBERS, _SLOW_ROWS, _SLOW_STEPS = 8, 5_000, 10
 
@@ -184,6 +186,15 @@ def _fit(held_out: HeldOut, kind: str) -> Combined:
     held_out = _thin_out(held_out)
     if kind == GREEDY:
         return Average(_select(held_out))
+    found = _weigh(held_out, kind)
+    is_small = found.coef < _LEAST_SHARE * found.coef.sum()
+    if not is_small.any():
+        return found
+    kept = np.flatnonzero(~is_small)
+    return _place(_weigh(held_out.take_members(kept), kind), kept, is_small.size)
+
+
+def _weigh(held_out: HeldOut, kind: str) -> Combined:
     y, weight, predictions = held_out.y, held_out.weight, held_out.predictions
     if kind == WEIGHTS:
         target = one_hot(y, predictions.shape[2]) if held_out.is_class else y

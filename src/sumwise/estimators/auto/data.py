@@ -121,7 +121,7 @@ class TrainingData:
         if is_class:
             classes, _ = find_classes(y, at_least=1)
         encoded = y if classes is None else encode_labels("y", y, classes)
-        reader = _make_reader(is_class, categorical_features, n_jobs)
+        reader = make_reader(is_class, categorical_features, n_jobs)
         table = SharedTable.read(reader, X, encoded, weight)
         assert table is not None  # native categories need no target
         schema = table.features["schema_"]
@@ -172,6 +172,7 @@ class TrainingData:
             portfolio.SOME_ROWS: self.n_rows >= _SOME_ROWS,
             portfolio.REGRESSION: self.classes is None,
             portfolio.TWO_CLASSES: self.n_outputs == 2,
+            portfolio.MANY_CLASSES: self.n_outputs > 2,
             portfolio.NEWTON: loss != "absolute_error",
             portfolio.EQUAL_WEIGHTS: self.weight is None,
             portfolio.WEIGHABLE_NETWORK: self.weight is None or _can_weigh_networks(),
@@ -180,7 +181,7 @@ class TrainingData:
 
     def make_reader(self) -> Any:
         """Return an estimator that can read rows like those of X."""
-        reader = _make_reader(self.classes is not None, "auto", None)
+        reader = make_reader(self.classes is not None)
         self.table.describe_features(reader)
         return reader
 
@@ -189,7 +190,10 @@ class TrainingData:
         return None if self.weight is None else self.weight[rows]
 
 
-def _make_reader(is_class: bool, categorical_features: Any, n_jobs: int | None) -> Any:
+def make_reader(
+    is_class: bool, categorical_features: Any = "auto", n_jobs: int | None = None
+) -> Any:
+    """Return an unfitted estimator that reads X as an ensemble does."""
     kind: Any = GradientBoostingClassifier if is_class else GradientBoostingRegressor
     return kind(
         categorical_features=categorical_features, categorical_encoding="native", n_jobs=n_jobs

@@ -24,7 +24,7 @@ class LeaderboardEntry(NamedTuple):
     weight : float
         Share in the ensemble.
     seconds : float
-        Time of training, over all folds.
+        Time of training, over all folds; NaN in an ensemble that was loaded from a file.
     n_folds : int
         Finished fits.
     n_rounds : float
@@ -120,7 +120,7 @@ def _format(entry: LeaderboardEntry) -> list[str]:
         score,
         error,
         weight,
-        f"{entry.seconds:.1f}",
+        "" if np.isnan(entry.seconds) else f"{entry.seconds:.1f}",
         str(entry.n_folds),
         "" if entry.name == ENSEMBLE else entry.status,
     ]

@@ -8,6 +8,7 @@ import numpy as np
 from sumwise.estimators.auto import portfolio
 from sumwise.estimators.auto.data import TrainingData
 from sumwise.estimators.auto.numeric_models import NumericClassifier, NumericRegressor
+from sumwise.estimators.auto.plain_models import NeighborsRecipe
 from sumwise.estimators.auto.portfolio import Recipe
 from sumwise.estimators.auto.preparing import NumericInputs
 from sumwise.estimators.boosting.classifier import GradientBoostingClassifier
@@ -22,8 +23,9 @@ _FEWEST_ROUNDS, _MOST_UNWATCHED = 20, 300
 _LEAF_SHARE = 20
 # Distances in more features say little, and networks get slow.
 _MOST_LEVELS = 30
-# Epochs of networks: fewer for more rows.
-_EPOCH_ROWS, _MOST_EPOCHS, _FEWEST_EPOCHS = 1_000_000, 60, 10
+# Epochs of networks: fewer for more rows. Their layers.
+_EPOCH_ROWS, _MOST_EPOCHS, _FEWEST_EPOCHS = 500_000, 60, 10
+_LAYERS = (128, 64)
 
 
 def make_seed(seed: int, name: str, fold_idx: int = 0) -> int:
@@ -109,7 +111,7 @@ def _make_forest(recipe: Recipe, data: TrainingData, n_jobs: int | None, seed: i
 
 
 def _make_numeric(recipe: Recipe, data: TrainingData, n_train: int, seed: int) -> Any:
-    """Return a model of scikit-learn on numbers and codes of categories."""
+    """Return a linear model, neighbors or a network on numbers and codes of categories."""
     is_class = data.classes is not None
     is_linear = recipe.family == portfolio.LINEAR
     inputs = NumericInputs(
@@ -118,6 +120,7 @@ def _make_numeric(recipe: Recipe, data: TrainingData, n_train: int, seed: int) -
         most_levels=1000 if is_linear else _MOST_LEVELS,
         may_be_sparse=is_linear,
     )
+    model: Any
     if is_linear:
         model = _make_linear(recipe, is_class)
     elif recipe.family == portfolio.NEIGHBORS:
@@ -136,13 +139,10 @@ def _make_linear(recipe: Recipe, is_class: bool) -> Any:
     return Ridge(alpha=penalty)
 
 
-def _make_neighbors(recipe: Recipe, is_class: bool, n_train: int) -> Any:
-    from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-
-    kind = KNeighborsClassifier if is_class else KNeighborsRegressor
+def _make_neighbors(recipe: Recipe, is_class: bool, n_train: int) -> NeighborsRecipe:
     n_neighbors = max(1, min(int(recipe.params["n_neighbors"]), n_train // 3))
     # Neighbors of great weight would make probabilities of 0 and 1.
-    return kind(n_neighbors=n_neighbors, weights="uniform" if is_class else "distance")
+    return NeighborsRecipe(n_neighbors, by_distance=not is_class)
 
 
 def _make_network(recipe: Recipe, is_class: bool, n_train: int, seed: int) -> Any:
@@ -151,7 +151,7 @@ def _make_network(recipe: Recipe, is_class: bool, n_train: int, seed: int) -> An
     kind = MLPClassifier if is_class else MLPRegressor
     n_epochs = int(np.clip(_EPOCH_ROWS // n_train, _FEWEST_EPOCHS, _MOST_EPOCHS))
     return kind(
-        hidden_layer_sizes=recipe.params["hidden"],
+        hidden_layer_sizes=_LAYERS,
         alpha=float(recipe.params["penalty"]),
         learning_rate_init=3e-3,
         max_iter=n_epochs,

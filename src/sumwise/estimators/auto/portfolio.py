@@ -18,7 +18,8 @@ LINEAR, NEIGHBORS, NETWORK = "linear", "neighbors", "network"
 
 # Traits of the data that a recipe may need; see ``TrainingData.find_traits``.
 CATEGORIES, DENSE, FEW_ROWS, SOME_ROWS = "categories", "dense", "few rows", "some rows"
-REGRESSION, TWO_CLASSES, NEWTON = "regression", "two classes", "Newton steps"
+REGRESSION, TWO_CLASSES, MANY_CLASSES = "regression", "two classes", "many classes"
+NEWTON = "Newton steps"
 EQUAL_WEIGHTS, WEIGHABLE_NETWORK = "equal weights", "networks can use the weights"
 
 
@@ -65,6 +66,8 @@ PORTFOLIO: tuple[Recipe, ...] = (
         sampler="mvs",
     ),
     _recipe("extra_trees", EXTRA_TREES, n_estimators=200, min_samples_leaf=2),
+    # For data with little noise.
+    _recipe("network_large", NETWORK, DENSE, SOME_ROWS, WEIGHABLE_NETWORK, penalty=0.05),
     _recipe(
         "symmetric_ordered",
         BOOSTING,
@@ -87,9 +90,35 @@ PORTFOLIO: tuple[Recipe, ...] = (
         sampler=Subsample(0.8),
         columns=Columns(by_tree=0.7),
     ),
+    _recipe(
+        "random_ordered",
+        BOOSTING,
+        CATEGORIES,
+        growth="symmetric",
+        learning_rate=0.05,
+        max_depth=5,
+        min_samples_leaf=1,
+        l2=0.5,
+        extra_trees=True,
+        sampler=Subsample(0.9),
+        categorical_encoding="ordered",
+    ),
+    _recipe(
+        "depth_ordered",
+        BOOSTING,
+        CATEGORIES,
+        growth="depth",
+        learning_rate=0.05,
+        max_depth=5,
+        min_samples_leaf=5,
+        l2=5.0,
+        sampler=Subsample(0.5),
+        columns=Columns(by_tree=0.7),
+        categorical_encoding="ordered",
+    ),
     _recipe("forest", FOREST, n_estimators=200, min_samples_leaf=4),
     _recipe("leaf_slow", BOOSTING, learning_rate=0.03, max_leaves=31, **_SAMPLED),
-    _recipe("network", NETWORK, DENSE, SOME_ROWS, WEIGHABLE_NETWORK, hidden=(64,), penalty=1.0),
+    _recipe("network", NETWORK, DENSE, SOME_ROWS, WEIGHABLE_NETWORK, penalty=1.0),
     _recipe(
         "leaf_large",
         BOOSTING,
@@ -102,16 +131,6 @@ PORTFOLIO: tuple[Recipe, ...] = (
     ),
     _recipe("leaf_random", BOOSTING, learning_rate=0.05, max_leaves=64, extra_trees=True, l2=0.5),
     _recipe("neighbors", NEIGHBORS, DENSE, EQUAL_WEIGHTS, n_neighbors=30),
-    _recipe(
-        "network_large",
-        NETWORK,
-        DENSE,
-        REGRESSION,
-        SOME_ROWS,
-        WEIGHABLE_NETWORK,
-        hidden=(128, 64),
-        penalty=0.3,
-    ),
     _recipe("shallow", BOOSTING, growth="depth", learning_rate=0.1, max_depth=3),
     _recipe("leaf_linear", BOOSTING, DENSE, NEWTON, learning_rate=0.05, leaves="linear"),
     _recipe("huber", BOOSTING, REGRESSION, loss="huber", learning_rate=0.05, **_SAMPLED),
@@ -131,6 +150,28 @@ PORTFOLIO: tuple[Recipe, ...] = (
 )
 FAST = ("leaf_quick", "linear", "symmetric", "extra_trees")
 BY_NAME = {recipe.name: recipe for recipe in PORTFOLIO}
+
+
+# Labels of two classes are seldom without noise.
+_LATE_WITH_TWO_CLASSES = ("network_large", "leaf_random")
+# Statistics of categories are worth more than other kinds of trees.
+_FIRST_WITH_CATEGORIES = ("leaf_quick", "symmetric_ordered", "linear", "depth", "random_ordered")
+# Boosting has a tree for each class and round; the time of these depends less on the classes.
+_FIRST_WITH_MANY_CLASSES = ("leaf_quick", "network_large", "extra_trees", "neighbors", "forest")
+
+
+def list_names(traits: frozenset[str]) -> list[str]:
+    """Return the names of all members, in the order in which they are tried by default."""
+    names = list(BY_NAME)
+    if CATEGORIES in traits:
+        names = list(dict.fromkeys((*_FIRST_WITH_CATEGORIES, *names)))
+    if TWO_CLASSES in traits:
+        late, before = _LATE_WITH_TWO_CLASSES
+        names.remove(late)
+        names.insert(names.index(before) + 1, late)
+    elif MANY_CLASSES in traits:
+        names = list(dict.fromkeys((*_FIRST_WITH_MANY_CLASSES, *names)))
+    return names
 
 
 def choose_recipes(names: Iterable[str], traits: frozenset[str]) -> list[Recipe]:

@@ -57,8 +57,9 @@ class NumericInputs(TransformerMixin, BaseEstimator):
         self.median_ = np.nanmedian(known, axis=0)
         self.is_marked_ = np.isnan(numbers).any(axis=0) & has_any
         filled = self._fill(numbers)
-        self.center_ = filled.mean(axis=0)
-        deviation = np.std(filled / self._find_unit(), axis=0) * self._find_unit()
+        unit = self._find_unit()
+        self.center_ = np.mean(filled / unit, axis=0) * unit
+        deviation = np.std(filled / unit, axis=0) * unit
         self.scale_ = np.where(deviation > 0.0, deviation, 1.0)
         self.levels_ = [
             self._find_levels(np.asarray(X)[:, feature])
@@ -67,9 +68,9 @@ class NumericInputs(TransformerMixin, BaseEstimator):
         return self
 
     def _find_unit(self) -> np.ndarray:
-        """Return a power of two near the size of each column: squares must not overflow."""
+        """Return a power of two near the largest value of each column: no sum may overflow."""
         largest = np.maximum(np.abs(self.low_), np.abs(self.high_))
-        return np.ldexp(1.0, np.frexp(np.where(largest > 0.0, largest, 1.0))[1])
+        return np.ldexp(1.0, np.frexp(np.where(largest > 0.0, largest, 1.0))[1] - 1)
 
     def _fill(self, numbers: np.ndarray) -> np.ndarray:
         filled = np.where(np.isnan(numbers), self.median_, numbers)
