@@ -2,17 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any, Literal, Protocol
 
 import numpy as np
+
+from sumwise.report.markup import Markup, element, join
 
 
 class Block(Protocol):
     """A part of a section."""
 
-    def to_html(self) -> str:
-        """Return its HTML; texts of users are escaped."""
+    def to_html(self) -> Markup:
+        """Return its HTML."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
@@ -26,9 +27,9 @@ class Text:
 
     text: str
 
-    def to_html(self) -> str:
+    def to_html(self) -> Markup:
         """Return a paragraph."""
-        return f"<p>{escape(self.text)}</p>"
+        return element("p", self.text)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the text."""
@@ -41,9 +42,9 @@ class Code:
 
     code: str
 
-    def to_html(self) -> str:
+    def to_html(self) -> Markup:
         """Return preformatted text that the keyboard can scroll."""
-        return f'<pre tabindex="0"><code>{escape(self.code)}</code></pre>'
+        return element("pre", element("code", self.code), tabindex=0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the code."""
@@ -56,13 +57,10 @@ class Warnings:
 
     items: Sequence[tuple[str, str]]
 
-    def to_html(self) -> str:
+    def to_html(self) -> Markup:
         """Return a list."""
-        lines = "".join(
-            f"<li><strong>{escape(subject)}</strong> {escape(text)}</li>"
-            for subject, text in self.items
-        )
-        return f'<ul class="warnings">{lines}</ul>'
+        lines = [element("li", element("strong", name), " ", text) for name, text in self.items]
+        return element("ul", *lines, class_="warnings")
 
     def to_dict(self) -> dict[str, Any]:
         """Return subjects and texts."""
@@ -76,14 +74,15 @@ class Column:
 
     title: str
     form: str = ""
-    about: str = ""
+    about: str | None = None
 
 
 @dataclass(frozen=True)
 class Table:
     """A table whose columns can be sorted.
 
-    Cells are texts, numbers (NaN and None are empty), or blocks with a method ``to_html``.
+    Cells are texts, numbers (NaN and None are empty), or blocks. ``marked`` is the row that stands
+    out.
     """
 
     caption: str
@@ -91,46 +90,44 @@ class Table:
     rows: Sequence[Sequence[Any]]
     marked: int | None = None
 
-    def to_html(self) -> str:
+    def to_html(self) -> Markup:
         """Return the table in a frame that scrolls sideways on narrow screens."""
-        heads = "".join(self._head(k) for k in range(len(self.columns)))
-        rows = "".join(
-            f"<tr{' class="marked"' if i == self.marked else ''}>{self._cells(row)}</tr>"
+        heads = [self._write_head(place) for place in range(len(self.columns))]
+        rows = [
+            element("tr", *self._write_cells(row), class_="marked" if i == self.marked else None)
             for i, row in enumerate(self.rows)
+        ]
+        table = element(
+            "table",
+            element("caption", self.caption),
+            element("thead", element("tr", *heads)),
+            element("tbody", *rows),
         )
-        return (
-            f'<div class="frame" tabindex="0" role="region" aria-label="{escape(self.caption)}">'
-            f"<table><caption>{escape(self.caption)}</caption>"
-            f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+        return element(
+            "div", table, class_="frame", tabindex=0, role="region", aria_label=self.caption
         )
 
-    def _is_numeric(self, place: int) -> bool:
-        return any(isinstance(row[place], (int, float, np.number)) for row in self.rows)
-
-    def _head(self, place: int) -> str:
+    def _write_head(self, place: int) -> Markup:
         column = self.columns[place]
-        kind = ' class="number"' if self._is_numeric(place) else ""
-        about = f' data-tip="{escape(column.about)}"' if column.about else ""
-        return (
-            f'<th scope="col"{kind}><button type="button"{about}>{escape(column.title)}'
-            "</button></th>"
-        )
+        is_number = any(_is_number(row[place]) for row in self.rows)
+        button = element("button", column.title, type="button", data_tip=column.about)
+        return element("th", button, scope="col", class_="number" if is_number else None)
 
-    def _cells(self, row: Sequence[Any]) -> str:
+    def _write_cells(self, row: Sequence[Any]) -> list[Markup]:
         cells = []
         for place, (column, value) in enumerate(zip(self.columns, row, strict=True)):
-            if isinstance(value, (int, float, np.number)):
-                text = "" if np.isnan(value) else format(value, column.form)
-                key = "" if np.isnan(value) else f' data-value="{float(value):.17g}"'
-                cells.append(f'<td class="number"{key}>{text}</td>')
-            elif value is None:
-                cells.append("<td></td>")
-            elif isinstance(value, str):
-                tag = 'th scope="row"' if place == 0 else "td"
-                cells.append(f"<{tag}>{escape(value)}</{tag[:2]}>")
+            if value is None or (_is_number(value) and np.isnan(value)):
+                cells.append(element("td"))
+            elif _is_number(value):
+                text = format(value, column.form)
+                cells.append(element("td", text, class_="number", data_value=f"{value:.9g}"))
+            elif not isinstance(value, str):
+                cells.append(element("td", value.to_html()))
+            elif place == 0:
+                cells.append(element("th", value, scope="row"))
             else:
-                cells.append(f"<td>{value.to_html()}</td>")
-        return "".join(cells)
+                cells.append(element("td", value))
+        return cells
 
     def to_dict(self) -> dict[str, Any]:
         """Return the columns by name."""
@@ -139,6 +136,10 @@ class Table:
             for place, column in enumerate(self.columns)
         }
         return {"kind": "table", "caption": self.caption, "columns": columns}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number))
 
 
 @dataclass(frozen=True)
@@ -150,12 +151,10 @@ class Figure:
     key : str
         Names the figure in the page and in the JSON.
     title : str
-    svg : str
-        Inline SVG, without an outer label.
-    alt : str
-        What the picture shows, for those who do not see it.
+    svg : Markup
+        The picture.
     data : mapping
-        The numbers of the picture.
+        Its numbers.
     caption : str
         How to read it.
     width : {"half", "full"}
@@ -164,23 +163,24 @@ class Figure:
 
     key: str
     title: str
-    svg: str
-    alt: str
+    svg: Markup
     data: Mapping[str, Any]
     caption: str = ""
     width: Literal["half", "full"] = "half"
 
-    def to_html(self) -> str:
+    def to_html(self) -> Markup:
         """Return the picture with its title, caption and a button for its numbers."""
-        caption = f"<p>{escape(self.caption)}</p>" if self.caption else ""
-        label = escape(self.alt, quote=True)
-        return (
-            f'<figure id="{self.key}" class="{self.width}"><figcaption><h3>{escape(self.title)}'
-            f"</h3>{caption}</figcaption>"
-            f"{self.svg.replace('<svg ', f'<svg role="img" aria-label="{label}" ', 1)}"
-            f'<button type="button" class="json" data-figure="{self.key}" aria-label="Numbers of '
-            f'{escape(self.title)} as JSON">JSON</button></figure>'
+        button = element(
+            "button",
+            "JSON",
+            type="button",
+            class_="json",
+            data_figure=self.key,
+            aria_label=f"Numbers of {self.title} as JSON",
         )
+        texts = [element("h3", self.title), element("p", self.caption) if self.caption else ""]
+        caption = element("figcaption", *texts, button)
+        return element("figure", caption, self.svg, id=self.key, class_=self.width)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers."""
@@ -188,7 +188,6 @@ class Figure:
             "kind": "figure",
             "key": self.key,
             "title": self.title,
-            "alt": self.alt,
             "caption": self.caption,
             "data": to_plain(self.data),
         }
@@ -202,26 +201,31 @@ class Section:
     title: str
     blocks: Sequence[Block] = field(default_factory=tuple)
 
-    def to_html(self) -> str:
-        """Return the section; figures in a row share the width of the page."""
-        parts, run = [], ""
+    def to_html(self) -> Markup:
+        """Return the section; figures that follow each other share the width of the page."""
+        parts: list[Markup] = []
+        figures: list[Markup] = []
         for block in self.blocks:
             if isinstance(block, Figure):
-                run += block.to_html()
+                figures.append(block.to_html())
                 continue
-            parts.append(f'<div class="figures">{run}</div>' if run else "")
+            parts += _arrange(figures)
+            figures = []
             parts.append(block.to_html())
-            run = ""
-        parts.append(f'<div class="figures">{run}</div>' if run else "")
-        return (
-            f'<section id="{self.key}" aria-labelledby="{self.key}-title">'
-            f'<h2 id="{self.key}-title">{escape(self.title)}</h2>{"".join(parts)}</section>'
+        parts += _arrange(figures)
+        title = element("h2", self.title, id=f"{self.key}-title")
+        return element(
+            "section", title, join(*parts), id=self.key, aria_labelledby=f"{self.key}-title"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the blocks as data."""
         blocks = [block.to_dict() for block in self.blocks]
         return {"key": self.key, "title": self.title, "blocks": blocks}
+
+
+def _arrange(figures: Sequence[Markup]) -> list[Markup]:
+    return [element("div", *figures, class_="figures")] if figures else []
 
 
 def to_plain(value: Any) -> Any:

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Sequence
 from functools import cache
-from html import escape
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from sumwise.report.blocks import Figure, Section
+from sumwise.report.markup import Markup, element
 
 # What may end the element, or begin a comment that hides its end, in embedded JSON.
 _JSON_ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
@@ -54,36 +54,44 @@ class Report:
 
     def to_html(self) -> str:
         """Return the page."""
-        body = "".join(section.to_html() for section in self.sections)
-        links = "".join(
-            f'<li><a href="#{section.key}">{escape(section.title)}</a></li>'
+        parts = _list_head(self.title)
+        parts += self._list_body()
+        return "\n".join(parts) + "\n"
+
+    def _list_body(self) -> list[str]:
+        facts = [
+            element("div", element("dt", name), element("dd", value)) for name, value in self.facts
+        ]
+        links = [
+            element("li", element("a", section.title, href=f"#{section.key}"))
             for section in self.sections
+        ]
+        switch = element(
+            "button",
+            type="button",
+            id="theme",
+            aria_label="Switch between light and dark",
+            hidden=True,
         )
-        facts = "".join(
-            f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
-            for name, value in self.facts
-        )
+        titles = [element("h1", self.title), element("p", self.subtitle) if self.subtitle else ""]
+        main = [
+            element("dl", *facts) if facts else "",
+            *(section.to_html() for section in self.sections),
+        ]
         data = json.dumps(self.to_dict()["figures"], separators=(",", ":"), allow_nan=False)
-        return (
-            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            '<meta name="color-scheme" content="light dark">\n'
-            f"<title>{escape(self.title)}</title>\n"
-            '<link rel="icon" href="data:,">\n'
-            f"<style>\n{_read_asset('report.css')}</style>\n</head>\n<body>\n"
-            '<a class="skip" href="#content">Skip to the content</a>\n'
-            f"<header><div><h1>{escape(self.title)}</h1>"
-            f"{f'<p>{escape(self.subtitle)}</p>' if self.subtitle else ''}</div>"
-            '<button type="button" id="theme" aria-label="Switch between light and dark" hidden>'
-            "</button></header>\n"
-            f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n'
-            f'<main id="content" tabindex="-1">{f"<dl>{facts}</dl>" if facts else ""}{body}'
-            "</main>\n"
-            '<div id="tip" role="status" hidden></div>\n'
-            '<script type="application/json" id="figures">'
-            f"{data.translate(_JSON_ESCAPES)}</script>\n"
-            f"<script>\n{_read_asset('report.js')}</script>\n</body>\n</html>\n"
-        )
+        data = data.translate(_JSON_ESCAPES)
+        return [
+            "<body>",
+            element("a", "Skip to the content", class_="skip", href="#content"),
+            element("header", element("div", *titles), switch),
+            element("nav", element("ul", *links), aria_label="Sections"),
+            element("main", *main, id="content", tabindex=-1),
+            element("div", id="tip", role="status", hidden=True),
+            element("script", Markup(data), type="application/json", id="figures"),
+            element("script", Markup(_read_asset("report.js"))),
+            "</body>",
+            "</html>",
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content as data: texts, tables, and the numbers of the figures.
@@ -113,18 +121,34 @@ class Report:
         Path(path).write_text(self.to_html(), encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        """Show the page in a notebook, apart from its styles and scripts."""
-        page = escape(self.to_html(), quote=True)
-        return (
-            f'<iframe title="{escape(self.title)}" srcdoc="{page}" '
-            'sandbox="allow-scripts allow-downloads" '
-            'style="width: 100%; height: 40rem; border: 1px solid #8886; border-radius: 6px">'
-            "</iframe>"
+        """Show the page in a notebook, apart from the notebook's styles and scripts."""
+        return element(
+            "iframe",
+            title=self.title,
+            srcdoc=self.to_html(),
+            sandbox="allow-scripts allow-downloads",
+            style="width: 100%; height: 40rem; border: 1px solid #8886; border-radius: 6px",
         )
 
     def __repr__(self) -> str:
         names = ", ".join(section.title for section in self.sections)
         return f"Report({self.title!r}: {names})"
+
+
+def _list_head(title: str) -> list[str]:
+    return [
+        "<!doctype html>",
+        '<html lang="en">',
+        "<head>",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", title),
+        # Browsers would ask for an icon otherwise.
+        element("link", rel="icon", href="data:,"),
+        element("style", Markup(_read_asset("report.css"))),
+        "</head>",
+    ]
 
 
 @cache

@@ -62,8 +62,7 @@ def describe_leaderboard(comparison: Comparison) -> Section:
         Column("Prediction (s)", ".2f"),
     ]
     rows = [
-        [c.name, *intervals[c.name], c.n_members, c.fit_seconds, c.predict_seconds]
-        for c in ordered
+        [c.name, *intervals[c.name], c.n_members, c.fit_seconds, c.predict_seconds] for c in ordered
     ]
     marked = next(i for i, c in enumerate(ordered) if c.name == comparison.best_name)
     return Section("leaderboard", "Leaderboard", [Table("Leaderboard", columns, rows, marked)])
