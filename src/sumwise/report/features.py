@@ -74,6 +74,8 @@ def _draw_permutations(model: Any, X: Any, known: Predictions) -> Figure | None:
     except (SumwiseError, ValueError, TypeError):
         return None  # for example, features that cannot be reordered by row
     order = np.argsort(-found.importances_mean, kind="stable")[:_MOST_BARS]
+    # Features without effect are left out, unless none has any.
+    order = order[: max(int((found.importances_mean > 0).sum()), 3)]
     names = [str(found.names[k]) for k in order]
     means, spreads = found.importances_mean[order], found.importances_std[order]
     measure = "accuracy" if known.is_classification else "R²"
@@ -160,7 +162,7 @@ def _draw_sizes(explained: Explanation, sample: str) -> Figure:
         draw_bars(
             names,
             sizes[order],
-            f"mean size of contributions to the {scale}, summed over classes",
+            "mean size of contributions",
             f"Largest mean size of SHAP values: {names[0]}.",
         ),
         {
@@ -168,5 +170,5 @@ def _draw_sizes(explained: Explanation, sample: str) -> Figure:
             "outputs": list(explained.output_names or ()),
             "mean_size": explained.importances[order],
         },
-        f"How much a feature moves the scores of all classes.{sample}",
+        f"How much a feature moves the {scale}s of all classes, in sum.{sample}",
     )

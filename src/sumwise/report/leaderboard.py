@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sumwise.report.blocks import Block, Column, Figure, Section, Table, Text
+from sumwise.report.blocks import Block, Cell, Column, Figure, Section, Table, Text
 from sumwise.report.charts.bars import draw_intervals
 from sumwise.report.charts.frame import N_SERIES, stack, write_legend
 from sumwise.report.charts.points import draw_scatter
-from sumwise.report.charts.scales import format_number
+from sumwise.report.charts.scales import choose_decimals, find_focus, format_number
 from sumwise.report.contenders import Comparison, Contender
 
 
@@ -38,6 +38,21 @@ def estimate_interval(scores: np.ndarray) -> Interval:
     error = float(known.std(ddof=1)) * np.sqrt(1.0 / k + 1.0 / (k - 1))
     half = _find_t_quantile(k - 1) * error
     return Interval(mean, mean - half, mean + half)
+
+
+def estimate_score(comparison: Comparison, contender: Contender) -> Interval:
+    """Return the interval of a contender's score, which ends at perfect scores.
+
+    Losses that are never negative end at 0, and scores between 0 and 1 at 1.
+    """
+    known = np.concatenate([c.fold_scores for c in comparison.contenders])
+    known = known[np.isfinite(known)]
+    own = estimate_interval(contender.fold_scores)
+    if not known.size or known.min() < 0.0:
+        return own
+    if not comparison.greater_is_better:
+        return own._replace(low=np.maximum(own.low, 0.0))
+    return own._replace(high=np.minimum(own.high, 1.0)) if known.max() <= 1.0 else own
 
 
 def _find_t_quantile(n_free: int) -> float:
@@ -85,47 +100,61 @@ def _list_contenders(comparison: Comparison, ordered: Sequence[Contender]) -> Ta
     sign = 1.0 if comparison.greater_is_better else -1.0
     best = comparison.best.fold_scores
     has_groups = any(c.group for c in ordered)
+    metric = comparison.metric_name
     columns = [
         Column("Model"),
         *([Column("Family")] if has_groups else []),
-        Column(comparison.metric_name, ".4g", "Mean over folds"),
+        Column(metric, "", "Mean over folds"),
         Column("95 % interval", "", "Where the mean would be with other rows"),
-        Column("Behind the best", ".4g", "Mean difference from the recommended model by fold"),
-        Column("Its interval", "", "95 % interval of the difference"),
+        Column(
+            "Behind the best",
+            "",
+            "Mean difference from the recommended model by fold, and its 95 % interval",
+        ),
         Column("Members", ",d", "Members or rounds"),
-        Column("Training (s)", ".2f", "Seconds over all folds"),
-        Column("Prediction (s)", ".2f", "Seconds over all folds"),
+        Column("Fit (s)", ",.2f", "Seconds of training over all folds"),
+        Column("Predict (s)", ",.2f", "Seconds of prediction over all folds"),
     ]
+    n_decimals = choose_decimals(estimate_interval(best).mean)
     rows = []
     for contender in ordered:
-        own = estimate_interval(contender.fold_scores)
-        is_best = contender.name == comparison.best_name
+        own = estimate_score(comparison, contender)
         behind = estimate_interval(sign * (best - contender.fold_scores))
         rows.append(
             [
                 contender.name,
                 *([contender.group or ""] if has_groups else []),
-                own.mean,
-                _write_interval(own),
-                None if is_best else behind.mean,
-                "" if is_best else _write_interval(behind),
+                Cell(own.mean, _write_number(own.mean, n_decimals)),
+                _write_interval(own, n_decimals),
+                None if contender is comparison.best else _write_gap(behind, n_decimals),
                 contender.n_members,
                 float(contender.fit_seconds),
                 float(contender.predict_seconds),
             ]
         )
-    marked = next(i for i, c in enumerate(ordered) if c.name == comparison.best_name)
-    return Table("Models by mean score", columns, rows, marked)
+    marked = ordered.index(comparison.best)
+    return Table(f"Mean {metric} over folds", columns, rows, marked)
 
 
-def _write_interval(interval: Interval) -> str:
+def _write_number(value: float, n_decimals: int) -> str:
+    return f"{value:,.{n_decimals}f}" if np.isfinite(value) else ""
+
+
+def _write_interval(interval: Interval, n_decimals: int) -> str:
     if not np.isfinite(interval.low):
         return ""
-    return f"{format_number(interval.low, 3)} to {format_number(interval.high, 3)}"
+    ends = _write_number(interval.low, n_decimals), _write_number(interval.high, n_decimals)
+    return " to ".join(ends)
+
+
+def _write_gap(behind: Interval, n_decimals: int) -> Cell:
+    text = _write_number(behind.mean, n_decimals)
+    ends = _write_interval(behind, n_decimals)
+    return Cell(behind.mean, f"{text} ({ends})" if ends else text)
 
 
 def _draw_scores(comparison: Comparison, ordered: Sequence[Contender]) -> Figure:
-    intervals = [estimate_interval(c.fold_scores) for c in ordered]
+    intervals = [estimate_score(comparison, c) for c in ordered]
     mean, low, high = (np.array(own) for own in zip(*intervals, strict=True))
     groups = list(dict.fromkeys(c.group or "" for c in ordered))
     series = [f"s{groups.index(c.group or '') % N_SERIES}" for c in ordered]
@@ -137,7 +166,10 @@ def _draw_scores(comparison: Comparison, ordered: Sequence[Contender]) -> Figure
     )
     names = [c.name for c in ordered]
     reference = float(mean[best]) if np.isfinite(mean[best]) else None
-    svg = draw_intervals(names, mean, low, high, series, comparison.metric_name, alt, reference)
+    focus = (-np.inf, np.inf) if reference is None else find_focus(mean, reference)
+    svg = draw_intervals(
+        names, mean, low, high, series, comparison.metric_name, alt, reference, focus
+    )
     if len(groups) > 1:
         marks = [f"dot s{k % N_SERIES}" for k in range(len(groups))]
         svg = stack(write_legend([group or "other" for group in groups], marks), svg)
@@ -148,7 +180,12 @@ def _draw_scores(comparison: Comparison, ordered: Sequence[Contender]) -> Figure
         "high": high,
         "fold_scores": [c.fold_scores for c in ordered],
     }
-    caption = "Mean over folds and 95 % interval. The line is the recommended model."
+    caption = (
+        "Mean over folds and 95 % interval. The line is the recommended model; arrows point at "
+        "scores outside of the picture."
+        if np.isfinite(focus[0]) and ((mean < focus[0]) | (mean > focus[1])).any()
+        else "Mean over folds and 95 % interval. The line is the recommended model."
+    )
     return Figure("scores", "Scores with intervals", svg, data, caption)
 
 
@@ -186,8 +223,16 @@ def _draw_times(comparison: Comparison, ordered: Sequence[Contender]) -> Figure 
         alt,
         x_range=span,
         x_ticks=ticks,
+        y_focus=find_focus(means, _choose_best(comparison, means)),
     )
     data = {"models": [c.name for c in kept], "seconds": seconds[shown], "mean": means[shown]}
     side = "upper" if comparison.greater_is_better else "lower"
-    caption = f"Fast and good models are at the {side} left."
+    caption = (
+        f"Fast and good models are at the {side} left. Scores far from the best are at the edge."
+    )
     return Figure("times", "Score and training time", svg, data, caption)
+
+
+def _choose_best(comparison: Comparison, means: np.ndarray) -> float:
+    known = means[np.isfinite(means)]
+    return float(known.max() if comparison.greater_is_better else known.min())

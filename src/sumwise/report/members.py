@@ -122,7 +122,8 @@ def compare_with_members(members: Members, known: Predictions, sample: str) -> l
         labels = ["mean error of members", "diversity (ambiguity)"]
         levels = [amb.mean_error, -amb.ambiguity]
         rest = error - amb.ensemble_error
-        if abs(rest) > 1e-9 * max(amb.mean_error, 1e-300):
+        has_rest = abs(rest) > 1e-9 * amb.mean_error
+        if has_rest:
             labels.append("other combination")
             levels.append(rest)
         labels.append("ensemble error")
@@ -131,7 +132,7 @@ def compare_with_members(members: Members, known: Predictions, sample: str) -> l
         caption = (
             "Squared error. Members that differ from their mean make it better than they are: "
             "error of the mean = mean error - diversity."
-            + (" The rest is due to combining otherwise than by this mean." if rest else "")
+            + (" The rest is due to combining otherwise than by this mean." if has_rest else "")
             + sample
         )
     figure = _draw_gain(labels, levels, error, title, data, caption)
@@ -159,21 +160,21 @@ def _draw_gain(
     return Figure("gain", title, svg, data, caption)
 
 
-def describe_pairs(members: Members, known: Predictions) -> list[Block]:
+def describe_pairs(members: Members, known: Predictions, noun: str = "member") -> list[Block]:
     """Return the diversity of pairs: kappa against errors, and the matrix of all pairs."""
     values = members.values[:, :_MOST_PAIRED]
     names = list(members.labels[:_MOST_PAIRED])
     n_more = len(members.labels) - len(names)
-    first = f" Of the first {len(names)} of {len(members.labels)} members." if n_more else ""
+    first = f" Of the first {len(names)} of {len(members.labels)} {noun}s." if n_more else ""
     if not known.is_classification:
-        return [_draw_error_correlations(names, values, known, first)]
+        return [_draw_error_correlations(names, values, known, first, noun)]
     points = kappa_error_points(values, known.y)
     tips = [
         f"{names[i]} and {names[j]}\nkappa {k:.3f}, mean error {e:.3f}"
         for (i, j), k, e in zip(points.pairs, points.kappa, points.error, strict=True)
     ]
     alt = (
-        f"{points.kappa.size:,} pairs of members: mean kappa {points.kappa.mean():.3f}, mean error "
+        f"{points.kappa.size:,} pairs of {noun}s: mean kappa {points.kappa.mean():.3f}, mean error "
         f"{points.error.mean():.3f}."
     )
     diagram = Figure(
@@ -181,31 +182,31 @@ def describe_pairs(members: Members, known: Predictions) -> list[Block]:
         "Kappa-error diagram",
         draw_scatter(
             {"": (points.kappa, points.error, tips)},
-            "kappa of two members",
+            f"kappa of two {noun}s",
             "mean of their errors",
             alt,
             centers=True,
         ),
         {"members": names, **points._asdict()},
-        "A point per pair of members: diverse pairs are on the left, accurate ones at the bottom. "
+        f"A point per pair of {noun}s: diverse pairs are on the left, accurate ones at the bottom. "
         f"The large point is the mean.{first}",
     )
     shown = values[:, :_MOST_CELLS]
     matrix = pairwise_matrix(shown, None, "kappa", labels=names[:_MOST_CELLS])
     return [
         diagram,
-        _draw_pairs("Kappa of pairs of members", "kappa", matrix.labels, matrix.values),
+        _draw_pairs(f"Kappa of pairs of {noun}s", "kappa", matrix.labels, matrix.values),
     ]
 
 
 def _draw_error_correlations(
-    names: Sequence[str], values: np.ndarray, known: Predictions, first: str
+    names: Sequence[str], values: np.ndarray, known: Predictions, first: str, noun: str
 ) -> Figure:
     errors = (values - known.y[:, None])[:, :_MOST_CELLS]
     with np.errstate(invalid="ignore", divide="ignore"):
         together = np.corrcoef(errors, rowvar=False)
     together = np.nan_to_num(together, nan=0.0)
-    title = "Correlation of the members' errors"
+    title = f"Correlation of the {noun}s' errors"
     return _draw_pairs(title, "correlation", names[:_MOST_CELLS], together, first)
 
 
@@ -221,7 +222,10 @@ def _draw_pairs(
         f"Matrix of {measure} of {len(names)} members, from {others.min():.2f} to "
         f"{others.max():.2f}; mean {others.mean():.2f}."
     )
-    svg = draw_matrix(names, names, values, np.clip(values, 0.0, 1.0), tips, alt)
+    # Colors tell pairs apart; the diagonal is 1 for all.
+    low, high = float(others.min()), float(others.max())
+    strengths = np.clip((values - low) / (high - low or 1.0), 0.0, 1.0)
+    svg = draw_matrix(names, names, values, strengths, tips, alt)
     n_all = len(names)
     shown = f" The first {n_all} members." if n_all == _MOST_CELLS and not first else first
     caption = f"Pale cells are pairs that differ: combining them gains more.{shown}"
@@ -249,7 +253,7 @@ def _list_members(members: Members, known: Predictions) -> Table:
     if len(order) < errors.size:
         caption = f"The best {len(order)} of {errors.size} members"
     columns = [Column("Member"), Column(title, ".4g"), Column("Weight", ".3f")]
-    return Table(caption, columns, rows, 0)
+    return Table(caption, columns, rows, 0, beside=True)
 
 
 def describe_contenders(
@@ -274,7 +278,7 @@ def describe_contenders(
         parts = ambiguity_decomposition(values, first.y)
         blocks.append(_compare_average(parts, "squared error", "predictions"))
     even = np.full(len(names), 1.0 / len(names))
-    blocks += describe_pairs(Members(names, values, even), first)
+    blocks += describe_pairs(Members(names, values, even), first, "model")
     note = (
         "Models that err on different rows gain when they are combined. The figures compare "
         "predictions of rows that the models were not trained on."
@@ -288,7 +292,7 @@ def _compare_average(parts: Ambiguity, loss: str, what: str) -> Figure:
         "diversity."
     )
     return _draw_gain(
-        [f"mean {loss}", "diversity (ambiguity)", f"{loss} of the average"],
+        [f"mean {loss}", "diversity (ambiguity)", "error of the average"],
         [parts.mean_error, -parts.ambiguity],
         parts.ensemble_error,
         "What averaging all models gains",

@@ -16,13 +16,7 @@ from sumwise.report.members import describe_members
 from sumwise.report.outcomes import describe_outcomes, describe_probabilities
 from sumwise.report.predictions import Predictions, name_features, predict_rows
 from sumwise.report.reproduction import describe_reproduction
-from sumwise.report.scores import (
-    NORMAL_95,
-    describe_scores,
-    list_metrics,
-    name_metric,
-    to_compact,
-)
+from sumwise.report.scores import describe_scores, list_metrics, name_metric, score_rows
 
 
 def report_model(
@@ -103,9 +97,8 @@ def _read(X: Any) -> Any:
 
 def _list_facts(model: Any, known: Predictions, n_features: int) -> list[tuple[str, str]]:
     metric = list_metrics(model, known)[0]
-    predictions, y = to_compact(known)
-    score = metric.show(metric.measure(predictions, y, None))
-    half = NORMAL_95 * metric.estimate_error(predictions, y, None)
+    score, low, high = score_rows(metric, known)
+    half = max(high - score, score - low)
     around = f" ± {format_number(half, 2)}" if np.isfinite(half) else ""
     facts = [
         (name_metric(metric), f"{format_number(score)}{around}"),

@@ -7,7 +7,7 @@ from sumwise.report.blocks import Block, Column, Figure, Section, Table
 from sumwise.report.charts.lines import draw_histogram, draw_lines
 from sumwise.report.charts.matrices import draw_matrix
 from sumwise.report.charts.points import draw_scatter
-from sumwise.report.charts.scales import format_number
+from sumwise.report.charts.scales import find_range, format_number
 from sumwise.report.predictions import Predictions, draw_rows, say_sample
 
 # More classes make a table of confusions, not a matrix.
@@ -70,11 +70,9 @@ def _describe_confusion(known: Predictions) -> list[Block]:
                 "their row; the diagonal is correct.",
             )
         )
-    blocks.append(
-        _list_confusions(names, counts) if n_classes > 2 else _score_classes(names, counts)
-    )
-    if n_classes > 2:
-        blocks.append(_score_classes(names, counts))
+    if n_classes > 2 and right < counts.sum():
+        blocks.append(_list_confusions(names, counts))
+    blocks.append(_score_classes(names, counts))
     return blocks
 
 
@@ -94,7 +92,7 @@ def _score_classes(names: list[str], counts: np.ndarray) -> Table:
         [name, int(counts[k].sum()), float(recall[k]), float(precision[k]), float(f1[k])]
         for k, name in enumerate(names)
     ]
-    return Table("Classes", columns, rows)
+    return Table("Classes", columns, rows, beside=True)
 
 
 def _list_confusions(names: list[str], counts: np.ndarray) -> Table:
@@ -113,7 +111,7 @@ def _list_confusions(names: list[str], counts: np.ndarray) -> Table:
         Column("Rows", ",d"),
         Column("Share of the class", ".1%"),
     ]
-    return Table("Most frequent confusions", columns, rows)
+    return Table("Most frequent confusions", columns, rows, beside=True)
 
 
 def _describe_residuals(known: Predictions) -> list[Block]:
@@ -176,7 +174,7 @@ def _describe_residuals(known: Predictions) -> list[Block]:
     shares = [0.5, 0.8, 0.9, 0.95, 0.99, 1.0]
     rows = [[f"{s:.0%}", float(np.quantile(sizes, s))] for s in shares] if sizes.size else []
     columns = [Column("Share of rows"), Column("Error is at most", ".4g")]
-    return [scatter, against, shape, Table("Sizes of errors", columns, rows)]
+    return [scatter, against, shape, Table("Sizes of errors", columns, rows, beside=True)]
 
 
 def describe_probabilities(known: Predictions, key: str = "probabilities") -> Section | None:
@@ -218,6 +216,7 @@ def describe_probabilities(known: Predictions, key: str = "probabilities") -> Se
             f"Reject curve: accuracy is {rejected.accuracy[-1]:.3f} on all rows and {half:.3f} on "
             "the half with the highest confidence.",
             x_range=(0.0, 1.0),
+            y_range=find_range(rejected.accuracy, include=(1.0,)),
         ),
         {name: values[kept] for name, values in rejected._asdict().items()},
         f"Accuracy is {rejected.accuracy[-1]:.1%} on all rows, and {half:.1%} if only the more "

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from sumwise.estimators.auto.metrics import Metric, resolve_metric
-from sumwise.report.blocks import Block, Column, Section, Table, Text
+from sumwise.report.blocks import Block, Cell, Column, Section, Table, Text
+from sumwise.report.charts.scales import choose_decimals
 from sumwise.report.predictions import Predictions
 
 _LABEL_METRICS = ("accuracy", "balanced_accuracy")
@@ -20,6 +21,7 @@ _TITLES = {
     "mae": "mean absolute error",
     "r2": "R²",
 }
+_BEST = {"roc_auc": 1.0, "accuracy": 1.0, "balanced_accuracy": 1.0, "r2": 1.0}
 # Half the width of a 95 % interval in standard errors.
 NORMAL_95 = 1.96
 
@@ -42,11 +44,26 @@ def is_lower_better(metric: Metric) -> bool:
     return metric.sign < 0
 
 
-def to_compact(known: Predictions) -> tuple[np.ndarray, np.ndarray]:
-    """Return predictions and targets as metrics take them: probabilities and class indices."""
+def score_rows(metric: Metric, known: Predictions) -> tuple[float, float, float]:
+    """Return a score and its 95 % interval, which ends at the best possible score."""
+    predictions, y = to_compact(metric, known)
+    score = metric.show(metric.measure(predictions, y, None))
+    half = NORMAL_95 * metric.estimate_error(predictions, y, None)
+    low, high = score - half, score + half
+    if is_lower_better(metric):
+        return score, max(low, 0.0), high
+    return score, low, min(high, _BEST.get(metric.name, np.inf))
+
+
+def to_compact(metric: Metric, known: Predictions) -> tuple[np.ndarray, np.ndarray]:
+    """Return predictions and targets as metrics take them: probabilities and class indices.
+
+    Accuracy is that of the predicted labels, which need not be the most probable ones: an ensemble
+    may vote.
+    """
     if known.classes is None:
         return known.predicted, known.y
-    if known.probabilities is not None:
+    if known.probabilities is not None and metric.name not in _LABEL_METRICS:
         return known.probabilities, known.codes
     places = np.searchsorted(known.classes, known.predicted)
     return np.eye(known.classes.size)[places], known.codes
@@ -64,32 +81,33 @@ def describe_scores(
     model: Any, known: Predictions, trained: Predictions | None = None, key: str = "scores"
 ) -> Section:
     """Return the section of scores; ``trained`` are predictions of the training rows."""
-    predictions, y = to_compact(known)
     reference = known.y if trained is None else trained.y
     constant = predict_constant(known, reference)
     columns = [
         Column("Score"),
-        Column("This model", ".4g"),
-        Column("95 % low", ".4g", "Lower end of the interval; from a jackknife of 20 blocks"),
-        Column("95 % high", ".4g", "Upper end of the interval; from a jackknife of 20 blocks"),
-        Column("Constant", ".4g", "What a model without any feature scores"),
+        Column("This model", ""),
+        Column("95 % low", "", "Lower end of the interval; from a jackknife of 20 blocks"),
+        Column("95 % high", "", "Upper end of the interval; from a jackknife of 20 blocks"),
+        Column("Constant", "", "What a model without any feature scores"),
     ]
     if trained is not None:
-        columns.append(Column("Training rows", ".4g", "The score on rows the model has learned"))
+        columns.append(Column("Training rows", "", "The score on rows the model has learned"))
     rows = []
     for metric in list_metrics(model, known):
-        score = metric.show(metric.measure(predictions, y, None))
-        half = NORMAL_95 * metric.estimate_error(predictions, y, None)
-        row = [name_metric(metric), score, score - half, score + half]
-        row.append(metric.show(metric.measure(constant, y, None)))
+        values = [*score_rows(metric, known)]
+        score, y = values[0], to_compact(metric, known)[1]
+        values.append(metric.show(metric.measure(constant, y, None)))
         if trained is not None:
-            row.append(metric.show(metric.measure(*to_compact(trained), None)))
-        rows.append(row)
-    blocks: list[Block] = [Table("Scores", columns, rows, 0)]
+            values.append(metric.show(metric.measure(*to_compact(metric, trained), None)))
+        n_decimals = choose_decimals(score)
+        texts = [f"{own:,.{n_decimals}f}" if np.isfinite(own) else "" for own in values]
+        cells = [Cell(own, text) for own, text in zip(values, texts, strict=True)]
+        rows.append([name_metric(metric), *cells])
+    blocks: list[Block] = [Table(f"{known.y.size:,} rows", columns, rows, 0)]
     better = "lower" if is_lower_better(list_metrics(model, known)[0]) else "higher"
     blocks.append(
         Text(
-            f"From {known.y.size:,} rows; intervals say how much a score would vary with other "
+            f"Intervals say how much a score would vary with other "
             f"rows. Of {rows[0][0]}, {better} is better. The constant is the "
             f"{'mean of the targets' if known.classes is None else 'frequency of each class'}."
         )

@@ -77,10 +77,16 @@ def draw_intervals(
     x_title: str,
     alt: str,
     reference: float | None = None,
+    focus: tuple[float, float] = (-np.inf, np.inf),
 ) -> Markup:
-    """Draw a point with an interval per label; NaN ends leave the interval out."""
+    """Draw a point with an interval per label; NaN ends leave the interval out.
+
+    What lies outside of ``focus`` is drawn at the edge, with its number.
+    """
     include = () if reference is None else (reference,)
-    x = find_range(middle, low, high, include, room=0.05)
+    is_near = (middle >= focus[0]) & (middle <= focus[1])
+    near = [own[is_near] for own in (middle, low, high)]
+    x = find_range(*near, np.clip(middle, *focus), include, room=0.05)
     frame, places = _open_rows(labels, x, x_title)
     if reference is not None:
         at = frame.x(reference)
@@ -95,6 +101,12 @@ def draw_intervals(
             ends = frame.x(low[k]), frame.x(high[k])
             frame.add(draw_line(ends[0], place, ends[1], place, f"interval {classes[k]}"))
         frame.add(draw_dot(frame.x(middle[k]), place, f"dot {classes[k]}", 5.0, tip))
+        if middle[k] > x[1]:
+            text = f"{format_number(middle[k], 3)} →"
+            frame.text(frame.x(middle[k]) - 9.0, place - 4.0, text, "tick end small")
+        elif middle[k] < x[0]:
+            text = f"← {format_number(middle[k], 3)}"
+            frame.text(frame.x(middle[k]) + 9.0, place - 4.0, text, "tick small")
     return frame.finish(alt)
 
 
@@ -113,7 +125,7 @@ def draw_steps(
         is_total = start == 0.0
         kind = "s0" if is_total else "gain" if end < start else "loss"
         change = end if is_total else end - start
-        text = format_number(change, 3) if is_total else f"{change:+.3g}"
+        text = format_number(change, 3) if is_total else format_number(change, 3, "+")
         tip = f"{labels[k]}: {text}"
         frame.add(
             draw_box(frame.x(start), place - 7.5, frame.x(end), place + 7.5, f"bar {kind}", tip)

@@ -8,9 +8,9 @@ from sumwise.plotting.points import shorten
 from sumwise.report.charts.scales import Scale
 from sumwise.report.markup import Markup, element, join
 
-# All pictures have this width in their own units, in which letters are about 6.4 wide and 12 high.
+# All pictures have this width in their own units, in which letters are about 6.7 wide and 12 high.
 WIDTH = 420.0
-_LETTER = 6.4
+_LETTER = 6.7
 _TICKS_ROOM = 22.0
 _TITLE_ROOM = 18.0
 # Colors and dashes of the style sheet, s0 to s7.

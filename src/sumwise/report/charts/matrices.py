@@ -10,6 +10,8 @@ from sumwise.report.charts.scales import format_number
 from sumwise.report.markup import Markup, element
 
 _MOST_LETTERS = 16
+# Labels that are closer to each other than this cannot be read.
+_CLOSEST = 15.0
 # Numbers are written into the cells of matrices up to this size.
 _MOST_WRITTEN = 12
 # Strength of the color of cells in the style sheet, h0 to h8.
@@ -31,10 +33,14 @@ def draw_matrix(
     """Draw cells; ``strengths`` between 0 and 1 are their colors, NaN stays blank."""
     n_rows, n_columns = values.shape
     left = measure_labels(rows, _MOST_LETTERS) + (16.0 if row_title else 0.0)
-    size = (WIDTH - left - 8.0) / n_columns
-    height_of_row = min(size, 44.0)
+    right = 8.0
+    size = (WIDTH - left - right) / n_columns
     head = measure_labels(columns, _MOST_LETTERS) * 0.78 + 8.0
     is_turned = max(map(len, columns)) * 6.6 > size
+    if is_turned:  # the last label leans to the right
+        right = 36.0
+        size = (WIDTH - left - right) / n_columns
+    height_of_row = min(size, 44.0)
     head = head if is_turned else 24.0
     head += 16.0 if column_title else 0.0
     height = head + height_of_row * n_rows + 6.0
@@ -44,15 +50,15 @@ def draw_matrix(
         (0.0, 1.0),
         height=height + 22.0,
         left=left,
-        right=8.0,
+        right=right,
         y_ticks=(),
         x_ticks=(),
         grid="",
     )
     frame.clear()
-    step = max(1, -(-n_rows // 24))
+    step = max(1, int(np.ceil(_CLOSEST / height_of_row)))
     label_rows(frame, rows[::step], places[::step], _MOST_LETTERS)
-    for k in range(0, n_columns, max(1, -(-n_columns // 24))):
+    for k in range(0, n_columns, max(1, int(np.ceil(_CLOSEST / size)))):
         _label_column(frame, columns[k], left + size * (k + 0.5), head - 8.0, is_turned)
     if column_title:
         frame.text(left + size * n_columns / 2, 12.0, column_title, "title middle")

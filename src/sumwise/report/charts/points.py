@@ -35,13 +35,18 @@ def draw_scatter(
     centers: bool = False,
     square: bool = False,
     x_range: tuple[float, float] | None = None,
+    y_focus: tuple[float, float] = (-np.inf, np.inf),
     x_ticks: Sequence[tuple[float, str]] | None = None,
 ) -> Markup:
-    """Draw points by group: x, y and tips; ``centers`` adds a large point at the mean of each."""
+    """Draw points by group: x, y and tips.
+
+    ``centers`` adds a large point at the mean of each group. Points above or below ``y_focus`` are
+    drawn at the edge.
+    """
     xs = [x for x, _, _ in groups.values()]
     ys = [y for _, y, _ in groups.values()]
     include = [] if level is None else [level]
-    y_range = find_range(*ys, include)
+    y_range = find_range(*(np.clip(y, *y_focus) for y in ys), include)
     x_range = find_range(*xs) if x_range is None else x_range
     if square:
         x_range = y_range = find_range(*xs, *ys)

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from sumwise.inspection.explanation import show_number
+
 # Steps between ticks are these numbers times a power of ten.
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
@@ -49,13 +51,30 @@ def _format_ticks(values: np.ndarray, step: float) -> list[str]:
     return [f"{value if value else 0.0:,.{n_digits}f}" for value in values]
 
 
-def format_number(value: float, n_digits: int = 4) -> str:
+def format_number(value: float, n_digits: int = 4, sign: str = "") -> str:
     """Return a number as people read it: about so many digits, large ones with separators."""
-    if not np.isfinite(value):
-        return ""
-    if 10.0**n_digits <= abs(value) < 1e9:
-        return f"{value:,.0f}"
-    return f"{value:.{n_digits}g}"
+    return show_number(float(value), n_digits, sign) if np.isfinite(value) else ""
+
+
+def choose_decimals(value: float, n_digits: int = 4) -> int:
+    """Return how many digits after the point a number of so many digits has, at most 6."""
+    if not np.isfinite(value) or value == 0.0:
+        return n_digits - 1
+    # Four are enough for all but small numbers.
+    most = 4 if abs(value) >= 0.01 else 6
+    return int(np.clip(n_digits - 1 - np.floor(np.log10(abs(value))), 0, most))
+
+
+def find_focus(values: np.ndarray, best: float) -> tuple[float, float]:
+    """Return the range in which values near the best one can be told apart.
+
+    It ends at three times the distance of three quarters of the values from the best.
+    """
+    gaps = np.abs(values[np.isfinite(values)] - best)
+    most = 3.0 * float(np.quantile(gaps, 0.75)) if gaps.size else 0.0
+    if most == 0.0:
+        return -np.inf, np.inf
+    return best - most, best + most
 
 
 def find_range(
