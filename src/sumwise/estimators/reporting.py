@@ -4,13 +4,15 @@ Both are made by ``sumwise.report``, a layer above this one that reads models by
 attributes. It is named here and imported when somebody asks for it.
 """
 
-from importlib import import_module
 from typing import Any
 
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-_REPORTS, _NOTEBOOKS = "sumwise.report.model", "sumwise.report.notebook"
+from sumwise.lazy import late_function
+
+_report_model = late_function("sumwise.report.model", "report_model")
+_summarize_model = late_function("sumwise.report.notebook", "summarize_model")
 
 
 class ReportMixin:
@@ -43,8 +45,7 @@ class ReportMixin:
             With ``save(path)``, ``to_html()`` and ``to_dict()``; notebooks show it.
         """
         check_is_fitted(self)
-        report_model = import_module(_REPORTS).report_model
-        return report_model(self, X, y, X_train=X_train, y_train=y_train, title=title)
+        return _report_model(self, X, y, X_train=X_train, y_train=y_train, title=title)
 
     # --- notebooks: scikit-learn decides whether HTML is shown, and draws the diagram ---
 
@@ -65,4 +66,4 @@ class ReportMixin:
             check_is_fitted(self)
         except NotFittedError:
             return ""
-        return import_module(_NOTEBOOKS).summarize_model(self)
+        return _summarize_model(self)

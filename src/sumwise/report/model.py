@@ -17,6 +17,7 @@ from sumwise.report.outcomes import describe_outcomes, describe_probabilities
 from sumwise.report.predictions import Predictions, name_features, predict_rows
 from sumwise.report.reproduction import describe_reproduction
 from sumwise.report.scores import describe_scores, list_metrics, name_metric, score_rows
+from sumwise.report.tried import describe_tried
 
 
 def report_model(
@@ -72,6 +73,7 @@ def report_model(
     names = name_features(model, X)
     sections = [
         describe_scores(model, known, trained),
+        describe_tried(model),
         describe_members(model, X, known),
         describe_learning(model, X, known),
         describe_features(model, X, known),
