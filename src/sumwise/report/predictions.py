@@ -103,9 +103,14 @@ def read_known(task: str, y: Any, out_of_fold: Any) -> Predictions:
 
 def _read_target(y: np.ndarray) -> np.ndarray:
     try:
-        return y.astype(np.float64)
+        numbers = y.astype(np.float64)
     except (TypeError, ValueError):
         raise DataError(f"y must hold numbers for regression, got {y.dtype}") from None
+    is_bad = ~np.isfinite(numbers)
+    if is_bad.any():
+        first = int(is_bad.argmax())
+        raise DataError(f"y has {numbers[first]} at row {first}; leave such rows out")
+    return numbers
 
 
 def draw_rows(n_rows: int, most: int) -> np.ndarray:
