@@ -7,7 +7,6 @@ steps can run in several processes, which share the kernel cache on disk.
 import argparse
 import multiprocessing
 import os
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache, partial
@@ -33,6 +32,8 @@ from sumwise import (
     Subsample,
     from_sklearn,
 )
+from sumwise.cli.console import Console
+from sumwise.cli.options import add_common_options
 from sumwise.cuda.programs import compile_all, find_gpu_architectures
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
@@ -351,6 +352,13 @@ def warm_up(n_jobs: int = 1, tell: Callable[[str], None] = lambda text: None) ->
     return perf_counter() - start
 
 
+SUMMARY = "compile all kernels now"
+EXAMPLES = """
+  sumwise warmup
+  sumwise warmup --jobs 2 --gpu 90
+"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `sumwise warmup`."""
     parser.add_argument(
@@ -366,6 +374,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ARCHITECTURE",
         help="compile for GPUs of compute capability 9.0 if it is 90 (default: the GPUs found)",
     )
+    add_common_options(parser, json=False)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -374,14 +383,11 @@ def run(args: argparse.Namespace) -> None:
         raise argparse.ArgumentError(None, f"--jobs {args.jobs}: must be at least 1")
     start = perf_counter()
     announce_nothing()  # the progress lines report compilation
-    warm_up(args.jobs, _tell)
+    tell = Console(args.quiet).say
+    warm_up(args.jobs, tell)
     try:
         for line in compile_all(args.gpu or find_gpu_architectures()):
-            _tell(f"{line} ({perf_counter() - start:.0f} s)")
+            tell(f"{line} ({perf_counter() - start:.0f} s)")
     except DeviceError as error:
         raise argparse.ArgumentError(None, str(error)) from None
     print(f"Kernels ready in {perf_counter() - start:.1f} s")
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sumwise.cli.datasets import load_dataset
-from sumwise.cli.rentals import FEATURES, make_rentals
+from sumwise.cli.comparing.rentals import FEATURES, make_rentals
 
 
 @pytest.fixture(scope="module")
