@@ -27,6 +27,7 @@ from sumwise.cli.comparing.rows import (
     sort_results,
 )
 from sumwise.cli.comparing.scores import METRICS, Metric
+from sumwise.cli.comparing.sharing import Memory
 from sumwise.cli.comparing.validation import Fold, Result, cross_validate, split_folds
 from sumwise.cli.comparing.warming import is_cold, warm_up_all
 from sumwise.cli.console import Console
@@ -140,6 +141,7 @@ def _compare(task: Task, terms: Terms, console: Console) -> list[Result]:
     seconds = perf_counter() - start
     if seconds > 5:
         console.say(f"kernels ready after {seconds:.0f} s")
+    terms = terms._replace(memory=Memory())
     n_folds = len(task.folds)
     console.say(f"training {len(contenders)} models on {n_folds} folds")
     start = perf_counter()

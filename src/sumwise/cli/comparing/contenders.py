@@ -17,6 +17,7 @@ import sumwise
 from sumwise import presets
 from sumwise.cli.comparing.combinations import COMBINATIONS, make_members
 from sumwise.cli.comparing.datasets import Dataset
+from sumwise.cli.comparing.sharing import Memory, SharedMember
 
 # HistGradientBoosting* refuse a feature with more categories.
 MOST_CATEGORIES = 255
@@ -28,11 +29,15 @@ _WARM_UP_ROWS = 300
 
 
 class Terms(NamedTuple):
-    """Under which terms contenders are trained; ``n_jobs=None`` is all CPUs."""
+    """Under which terms contenders are trained; ``n_jobs=None`` is all CPUs.
+
+    Combinations share the fits of their members through a ``memory``.
+    """
 
     n_rounds: int = 100
     n_jobs: int | None = None
-    auto_seconds: float = 5.0
+    auto_seconds: float = 3.0
+    memory: Memory | None = None
 
 
 class Contender(NamedTuple):
@@ -114,7 +119,10 @@ def _build_automatic(data: Dataset, terms: Terms) -> Any:
 
 def _combine(make: Callable[[list[tuple[str, Any]]], Any]) -> Callable[[Dataset, Terms], Any]:
     def build(data: Dataset, terms: Terms) -> Any:
-        model = make(list(make_members(data, terms.n_rounds, terms.n_jobs).items()))
+        members = make_members(data, terms.n_rounds, terms.n_jobs)
+        if terms.memory is not None:
+            members = {k: SharedMember(v, k, terms.memory) for k, v in members.items()}
+        model = make(list(members.items()))
         has_seed = "random_state" in model.get_params(deep=False)
         return model.set_params(random_state=0) if has_seed else model
 
@@ -169,7 +177,7 @@ def warm_up(contender: Contender, data: Dataset, terms: Terms) -> None:
     """
     order = np.random.default_rng(0).permutation(len(data.y))
     few = data.take(np.sort(_keep_classes(data, order)))
-    model = contender.build(few, terms._replace(n_rounds=_WARM_UP_ROUNDS))
+    model = contender.build(few, terms._replace(n_rounds=_WARM_UP_ROUNDS, memory=None))
     if contender.group == AUTOMATIC:
         model.set_params(time_limit=None)
     elif contender.name == "boosting, defaults":

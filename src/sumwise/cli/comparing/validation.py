@@ -19,6 +19,7 @@ from sumwise import diversity, member_predictions
 from sumwise.cli.comparing.contenders import AUTOMATIC, Contender, Terms, count_members
 from sumwise.cli.comparing.datasets import Dataset
 from sumwise.cli.comparing.scores import Metric, predict
+from sumwise.cli.comparing.sharing import Memory
 from sumwise.cli.usage import UsageError
 from sumwise.errors import DataError
 
@@ -164,14 +165,15 @@ def _run_fold(
     keywords: dict[str, Any] = {}
     if result.contender.group == AUTOMATIC:
         keywords = {"groups": own.group, "time_order": data.in_time}
-    start = perf_counter()
+    memory = terms.memory or Memory()
+    before, start = memory.saved_seconds, perf_counter()
     model.fit(own.X, own.y, **keywords)
-    fitted = perf_counter()
+    fitted, after = perf_counter(), memory.saved_seconds
     found = predict(model, data.X[test], classes)
-    seconds = perf_counter() - fitted
+    seconds = perf_counter() - fitted + memory.saved_seconds - after
     if found.probabilities is not None:  # labels and probabilities were both predicted
         seconds /= 2
-    result.fit_seconds.append(fitted - start)
+    result.fit_seconds.append(fitted - start + after - before)
     result.predict_seconds.append(seconds)
     result.scores.append(metric.rate(data.y[test], found, classes))
     result.members.append(count_members(model))
