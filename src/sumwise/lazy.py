@@ -26,6 +26,19 @@ def import_on_use(module: str, places: Mapping[str, str]) -> Callable[[str], Any
     return get_name
 
 
+def late_function(module: str, name: str) -> Callable[..., Any]:
+    """Return a function that imports the one it stands for when it is called.
+
+    For what a class offers and a layer above it does, such as reports of models: as an attribute of
+    the class it is a method.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return getattr(import_module(module), name)(*args, **kwargs)
+
+    return call
+
+
 class _Deferred(ModuleType):
     """Stands for a module that is not imported yet, until an attribute of it is asked for."""
 

@@ -15,6 +15,7 @@ from sumwise.errors import ModelFileError
 from sumwise.estimators.boosting.losses import LOSS_PARTS
 from sumwise.estimators.input.features import FeatureSchema
 from sumwise.estimators.input.parameters import NamedParametersMixin
+from sumwise.estimators.reporting import ReportMixin
 from sumwise.export.files import Source, Target, name_source, read_bytes
 from sumwise.losses import is_custom_loss
 from sumwise.parts import Part
@@ -78,7 +79,7 @@ _MOST_LABEL_BYTES = 1 << 24
 _MOST_COLUMNS = 1 << 20
 
 
-class SavedModelMixin(NamedParametersMixin):
+class SavedModelMixin(ReportMixin, NamedParametersMixin):
     """Adds ``save``. Public estimators that have it are loaded by the names of their classes."""
 
     _by_name: ClassVar[dict[str, type["SavedModelMixin"]]] = {}
@@ -139,7 +140,7 @@ class SavedModelMixin(NamedParametersMixin):
         write_model(path, getattr(self, self._model_attribute), about)
 
 
-class NotSavedMixin(NamedParametersMixin):
+class NotSavedMixin(ReportMixin, NamedParametersMixin):
     """For ensembles of members of any kind: explains why they have no ``save``."""
 
     def save(self, path: Target) -> NoReturn:

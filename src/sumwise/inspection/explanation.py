@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sumwise.errors import DataError, ParameterError
+from sumwise.lazy import late_function
 
 _ROW, _FEATURE, _OUTPUT = "row", "feature", "output"
 
@@ -276,6 +277,8 @@ class Explanation:
         if order.size > _MOST_SHOWN:
             lines.append(f"  and {order.size - _MOST_SHOWN:,} more")
         return lines
+
+    _repr_html_ = late_function("sumwise.report.notebook", "show_explanation")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contributions by feature, for example to make a frame of them.

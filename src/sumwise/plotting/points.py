@@ -24,7 +24,7 @@ def draw_swarm(
     ax: Axes, values: np.ndarray, place: int, shades: np.ndarray | None, colors: Any
 ) -> Any:
     """Draw the points of one feature, spread where they are dense; return what has the colors."""
-    y = place + _spread(values)
+    y = place + spread_points(values)
     style: dict[str, Any] = {"s": 12, "linewidths": 0, "rasterized": values.size > _MOST_POINTS}
     is_gray = np.isnan(shades) if shades is not None else np.ones(values.size, dtype=np.bool_)
     ax.scatter(values[is_gray], y[is_gray], color=NEUTRAL, **style)
@@ -36,7 +36,7 @@ def draw_swarm(
     )
 
 
-def _spread(values: np.ndarray) -> np.ndarray:
+def spread_points(values: np.ndarray) -> np.ndarray:
     """Return offsets of points from their line: those of similar values lie beside each other."""
     low, high = float(values.min()), float(values.max())
     width = (high - low) / 100 or 1.0

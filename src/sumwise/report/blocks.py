@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -69,6 +69,14 @@ class Warnings:
 
 
 @dataclass(frozen=True)
+class Cell:
+    """A number in a table with a text of its own."""
+
+    value: float
+    text: str
+
+
+@dataclass(frozen=True)
 class Column:
     """A column of a table: its title, how numbers are written, and what it means."""
 
@@ -81,14 +89,15 @@ class Column:
 class Table:
     """A table whose columns can be sorted.
 
-    Cells are texts, numbers (NaN and None are empty), or blocks. ``marked`` is the row that stands
-    out.
+    Cells are texts, numbers (NaN and None are empty), a :class:`Cell`, or blocks. ``marked`` is the
+    row that stands out; ``beside`` puts the table beside figures on wide screens.
     """
 
     caption: str
     columns: Sequence[Column]
     rows: Sequence[Sequence[Any]]
     marked: int | None = None
+    beside: bool = False
 
     def to_html(self) -> Markup:
         """Return the table in a frame that scrolls sideways on narrow screens."""
@@ -109,7 +118,7 @@ class Table:
 
     def _write_head(self, place: int) -> Markup:
         column = self.columns[place]
-        is_number = any(_is_number(row[place]) for row in self.rows)
+        is_number = any(_is_number(row[place]) or isinstance(row[place], Cell) for row in self.rows)
         button = element("button", column.title, type="button", data_tip=column.about)
         return element("th", button, scope="col", class_="number" if is_number else None)
 
@@ -121,6 +130,9 @@ class Table:
             elif _is_number(value):
                 text = format(value, column.form)
                 cells.append(element("td", text, class_="number", data_value=f"{value:.9g}"))
+            elif isinstance(value, Cell):
+                key = None if np.isnan(value.value) else f"{value.value:.9g}"
+                cells.append(element("td", value.text, class_="number", data_value=key))
             elif not isinstance(value, str):
                 cells.append(element("td", value.to_html()))
             elif place == 0:
@@ -132,7 +144,10 @@ class Table:
     def to_dict(self) -> dict[str, Any]:
         """Return the columns by name."""
         columns = {
-            column.title: [to_plain(row[place]) for row in self.rows]
+            column.title: [
+                to_plain(cell.value if isinstance(cell := row[place], Cell) else cell)
+                for row in self.rows
+            ]
             for place, column in enumerate(self.columns)
         }
         return {"kind": "table", "caption": self.caption, "columns": columns}
@@ -157,8 +172,6 @@ class Figure:
         Its numbers.
     caption : str
         How to read it.
-    width : {"half", "full"}
-        Share of the page on wide screens.
     """
 
     key: str
@@ -166,7 +179,6 @@ class Figure:
     svg: Markup
     data: Mapping[str, Any]
     caption: str = ""
-    width: Literal["half", "full"] = "half"
 
     def to_html(self) -> Markup:
         """Return the picture with its title, caption and a button for its numbers."""
@@ -180,7 +192,7 @@ class Figure:
         )
         texts = [element("h3", self.title), element("p", self.caption) if self.caption else ""]
         caption = element("figcaption", *texts, button)
-        return element("figure", caption, self.svg, id=self.key, class_=self.width)
+        return element("figure", caption, self.svg, id=self.key)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers."""
@@ -204,15 +216,15 @@ class Section:
     def to_html(self) -> Markup:
         """Return the section; figures that follow each other share the width of the page."""
         parts: list[Markup] = []
-        figures: list[Markup] = []
+        grid: list[Markup] = []
         for block in self.blocks:
-            if isinstance(block, Figure):
-                figures.append(block.to_html())
+            if isinstance(block, Figure) or (isinstance(block, Table) and block.beside):
+                grid.append(block.to_html())
                 continue
-            parts += _arrange(figures)
-            figures = []
+            parts += _arrange(grid)
+            grid = []
             parts.append(block.to_html())
-        parts += _arrange(figures)
+        parts += _arrange(grid)
         title = element("h2", self.title, id=f"{self.key}-title")
         return element(
             "section", title, join(*parts), id=self.key, aria_labelledby=f"{self.key}-title"
@@ -224,8 +236,8 @@ class Section:
         return {"key": self.key, "title": self.title, "blocks": blocks}
 
 
-def _arrange(figures: Sequence[Markup]) -> list[Markup]:
-    return [element("div", *figures, class_="figures")] if figures else []
+def _arrange(grid: Sequence[Markup]) -> list[Markup]:
+    return [element("div", *grid, class_="figures")] if grid else []
 
 
 def to_plain(value: Any) -> Any:

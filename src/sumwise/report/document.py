@@ -1,6 +1,7 @@
 """Report: sections as one HTML page that needs nothing else, and as data."""
 
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -73,7 +74,10 @@ class Report:
             aria_label="Switch between light and dark",
             hidden=True,
         )
-        titles = [element("h1", self.title), element("p", self.subtitle) if self.subtitle else ""]
+        titles = [
+            element("h1", *_let_break(self.title)),
+            element("p", self.subtitle) if self.subtitle else "",
+        ]
         main = [
             element("dl", *facts) if facts else "",
             *(section.to_html() for section in self.sections),
@@ -149,6 +153,12 @@ def _list_head(title: str) -> list[str]:
         element("style", Markup(_read_asset("report.css"))),
         "</head>",
     ]
+
+
+def _let_break(title: str) -> list[str]:
+    """Return a title that may break between the words of a name such as RandomForestRegressor."""
+    words = re.split(r"(?<=[a-z])(?=[A-Z])", title)
+    return [part for word in words for part in (Markup("<wbr>"), word)][1:]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Progress of a fit on standard error: a bar on a terminal, otherwise a few lines."""
+"""Progress of a fit: a bar on a terminal or in a notebook, otherwise a few lines on standard error."""
 
 import sys
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from typing import TextIO
 import numpy as np
 
 from sumwise.training.callbacks import Callback, RoundState
+from sumwise.training.notebook import NotebookBar, find_display
 from sumwise.training.stopping import OOB
 
 # Number of lines per fit if they cannot be overwritten.
@@ -31,6 +32,9 @@ def show_progress(wanted: bool) -> Iterator[list[Callback]]:
 
 
 def _choose_display(stream: TextIO) -> AbstractContextManager[Callback]:
+    display = find_display()
+    if display is not None:
+        return _show_in_notebook(NotebookBar(display))
     if not stream.isatty():
         return _show_lines(stream, rewrite=False)
     try:
@@ -76,8 +80,7 @@ def _show_lines(stream: TextIO, rewrite: bool) -> Iterator[Callback]:
 
     def show(state: RoundState, /) -> None:
         nonlocal line, written_at
-        left = format_seconds(clock.time_left(state))
-        line = f"round {state.round_number}/{state.n_rounds}  {describe_scores(state)}  {left} left"
+        line = _describe(state, clock)
         step = max(1, state.n_rounds // _LINES)
         is_due = state.seconds >= written_at + _PAUSE if rewrite else state.round_number % step == 0
         if is_due or state.round_number == 1:
@@ -98,6 +101,34 @@ def _show_lines(stream: TextIO, rewrite: bool) -> Iterator[Callback]:
             write()
         if rewrite:
             stream.write("\n")
+
+
+@contextmanager
+def _show_in_notebook(bar: NotebookBar) -> Iterator[Callback]:
+    """Show a bar in the output of the cell."""
+    clock = _Clock()
+    last: tuple[float, str] | None = None
+    shown_at = -_PAUSE
+
+    def show(state: RoundState, /) -> None:
+        nonlocal last, shown_at
+        share = state.round_number / state.n_rounds
+        last = share, _describe(state, clock)
+        if state.seconds >= shown_at + _PAUSE:
+            bar.update(*last)
+            last, shown_at = None, state.seconds
+
+    try:
+        yield show
+    finally:
+        if last is not None:
+            bar.update(*last)
+
+
+def _describe(state: RoundState, clock: _Clock) -> str:
+    """Return the round, the scores and the time left in one line."""
+    left = format_seconds(clock.time_left(state))
+    return f"round {state.round_number}/{state.n_rounds}  {describe_scores(state)}  {left} left"
 
 
 def _show_bar(stream: TextIO) -> AbstractContextManager[Callback]:

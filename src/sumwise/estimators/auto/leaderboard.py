@@ -5,6 +5,8 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
+from sumwise.lazy import late_function
+
 ENSEMBLE = "ensemble"
 CHOSEN, NOT_CHOSEN = "chosen", "not chosen"
 
@@ -94,6 +96,8 @@ class Leaderboard(Sequence[LeaderboardEntry]):
             raise ImportError("to_frame needs pandas; to_dict has the same columns") from None
 
         return pd.DataFrame(self.to_dict())
+
+    _repr_html_ = late_function("sumwise.report.notebook", "show_leaderboard")
 
     def __repr__(self) -> str:
         """Return an aligned table."""

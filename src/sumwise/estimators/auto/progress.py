@@ -1,10 +1,11 @@
-"""Progress of an automatic ensemble on standard error: a bar on a terminal, otherwise lines."""
+"""Progress of an automatic ensemble: a bar on a terminal or in a notebook, otherwise lines."""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple, TextIO
 
+from sumwise.training.notebook import NotebookBar, find_display
 from sumwise.training.progress import format_seconds
 
 
@@ -41,6 +42,9 @@ def show_members(wanted: bool) -> AbstractContextManager[Report]:
     """Return a context whose value reports a member."""
     if not wanted:
         return _show_nothing()
+    display = find_display()
+    if display is not None:
+        return _show_in_notebook(NotebookBar(display))
     if sys.stderr.isatty():
         try:
             return _show_bar(sys.stderr)
@@ -59,6 +63,16 @@ def _show_lines(stream: TextIO) -> Iterator[Report]:
     def report(state: MemberState) -> None:
         stream.write(f"{state.name}: {state.result}  best {state.best}  {state.describe_time()}\n")
         stream.flush()
+
+    yield report
+
+
+@contextmanager
+def _show_in_notebook(bar: NotebookBar) -> Iterator[Report]:
+    def report(state: MemberState) -> None:
+        share = None if state.limit == float("inf") else state.elapsed / state.limit
+        text = f"{state.name}: {state.result}, best {state.best}, {state.describe_time()}"
+        bar.update(share, text)
 
     yield report
 

@@ -16,6 +16,7 @@ from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.input.parameters import NamedParametersMixin, check_choice
 from sumwise.estimators.input.targets import check_sample_weight, read_target
 from sumwise.estimators.log_probabilities import LogProbabilitiesMixin
+from sumwise.estimators.reporting import ReportMixin
 from sumwise.export.portable import Affine, Column, Input, PortableModel, Share
 
 # The triangle of as many features takes half a gigabyte.
@@ -23,7 +24,7 @@ _MOST_SPARSE_FEATURES = 1 << 13
 
 
 class MultiResponseLinear(
-    NamedParametersMixin, LogProbabilitiesMixin, ClassifierMixin, BaseEstimator
+    ReportMixin, NamedParametersMixin, LogProbabilitiesMixin, ClassifierMixin, BaseEstimator
 ):
     """Classifier that regresses the indicator of each class on the features (MLR).
 
