@@ -13,6 +13,7 @@ from sumwise.cli.labeled import read_labeled
 from sumwise.cli.models import ModelFile
 from sumwise.cli.reading.files import STANDARD_INPUT, ReadOptions
 from sumwise.cli.usage import UsageError
+from sumwise.errors import DataError
 
 _PAIRWISE = {
     "disagreement": diversity.disagreement,
@@ -40,7 +41,7 @@ def compare_members(args: argparse.Namespace, options: ReadOptions, console: Con
     rows = read_labeled(first, args, options, console)
     with console.show_warnings():
         if len(files) == 1:
-            labels, values = member_predictions(first.model, rows.X)
+            labels, values = _predict_members(first, rows.X)
         else:
             labels, values = _predict_all(files, args, options)
     if values.shape[1] < 2:
@@ -50,6 +51,18 @@ def compare_members(args: argparse.Namespace, options: ReadOptions, console: Con
     else:
         result = _describe_numbers(labels, values, rows.y, rows.weight, console)
     console.print_json({"n_rows": len(rows.y), "members": list(labels), **result})
+
+
+def _predict_members(file: ModelFile, X: Any) -> tuple[tuple[str, ...], np.ndarray]:
+    try:
+        return member_predictions(file.model, X)
+    except DataError:
+        if hasattr(file.model, "estimators_"):
+            raise
+        raise UsageError(
+            f"{file.path} is a single {type(file.model).__name__}, whose trees do not predict on "
+            "their own; name a forest, or several models"
+        ) from None
 
 
 def _predict_all(
@@ -103,7 +116,9 @@ def _describe_votes(
         values, y = values.astype(str), y.astype(str)
     parts = diversity.vote_decomposition(values, y, sample_weight=weight)
     console.print(f"{len(labels):,} members on {len(y):,} rows")
-    console.print("error of their vote = mean error of the members - good diversity + bad diversity")
+    console.print(
+        "error of their vote = mean error of the members - good diversity + bad diversity"
+    )
     console.print(
         f"  {parts.ensemble_error:.4f} = {parts.mean_error:.4f} - {parts.good:.4f} + "
         f"{parts.bad:.4f}"
@@ -146,4 +161,8 @@ def _describe_pairs(labels: tuple[str, ...], measures: Any, console: Console) ->
         ]
         console.print_table((f"over {len(pairs):,} pairs", "mean", "lowest", "highest"), table)
     named = [[labels[i], labels[j]] for i, j in pairs]
-    return {"pairs": [{"members": pair, **{n: found[n][k] for n in found}} for k, pair in enumerate(named)]}
+    return {
+        "pairs": [
+            {"members": pair, **{n: found[n][k] for n in found}} for k, pair in enumerate(named)
+        ]
+    }

@@ -4,7 +4,7 @@ import json
 import math
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
@@ -56,6 +56,24 @@ class Console:
         """Write the result as JSON, if JSON is wanted."""
         if self.as_json:
             _write_line(sys.stdout, json.dumps(to_plain(result), ensure_ascii=False, indent=2))
+
+    @contextmanager
+    def overwrite(self) -> Iterator[Callable[[str], None]]:
+        """Yield what shows a line that the next one overwrites; nothing if nobody watches."""
+        written = ""
+
+        def show(text: str) -> None:
+            nonlocal written
+            sys.stderr.write("\r" + text.ljust(len(written)))
+            sys.stderr.flush()
+            written = text
+
+        try:
+            yield show if self.is_live else lambda text: None
+        finally:
+            if written:
+                sys.stderr.write("\r" + " " * len(written) + "\r")
+                sys.stderr.flush()
 
     @contextmanager
     def show_warnings(self) -> Iterator[None]:

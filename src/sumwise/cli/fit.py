@@ -53,7 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="train, choose and combine many models within this time",
     )
     parser.add_argument(
-        "--valid", metavar="FILE", help="rows that boosting stops by, and that the model is rated on"
+        "--valid",
+        metavar="FILE",
+        help="rows that boosting stops by, and that the model is rated on",
     )
     parser.add_argument(
         "--early-stopping",

@@ -29,7 +29,7 @@ def fit_table(args: argparse.Namespace, options: ReadOptions, console: Console) 
     rows = label_rows(table, roles, args.drop_missing, console.say)
     if roles.task == "classification" and len(set(rows.y.tolist())) < 2:
         raise UsageError(
-            f"target {roles.target!r} has the same value {rows.y[0]!r} in all rows: there is "
+            f"target {roles.target!r} has the same value {str(rows.y[0])!r} in all rows: there is "
             "nothing to learn"
         )
     model = build_model(choice, roles.task, _choose_parameters(args, choice, roles, console))

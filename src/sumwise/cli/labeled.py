@@ -50,4 +50,3 @@ def _guess_target(file: ModelFile, table: Table) -> str:
             f"{table.name} has only the features of the model, and no column with true values"
         )
     return guess_target(extra)
-

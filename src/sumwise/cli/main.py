@@ -69,13 +69,22 @@ _BAD_INPUT = (
 )
 
 
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Keeps the lines of examples, and the help of every command on its line."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog)
+        # argparse forgets that commands are indented.
+        self._action_max_length = max(map(len, _COMMANDS)) + 4
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors suggest the command that was meant."""
 
     def error(self, message: str) -> NoReturn:
         start = "argument COMMAND: invalid choice: '"
         if message.startswith(start):
-            message += suggest(message[len(start) :].split("'")[0], _COMMANDS).replace(";", ".", 1)
+            message += suggest(message[len(start) :].split("'")[0], _COMMANDS)
         super().error(message)
 
 
@@ -86,7 +95,7 @@ def build_parser() -> argparse.ArgumentParser:
         description="Ensemble learning from the command line.",
         epilog=f"examples:\n{_list_examples()}\n{_EXIT_CODES}\n"
         "`sumwise COMMAND --help` has the options and more examples of a command.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Formatter,
     )
     parser.add_argument("--version", action="version", version=f"sumwise {sumwise.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -96,7 +105,7 @@ def build_parser() -> argparse.ArgumentParser:
             help=module.SUMMARY,
             description=f"{module.SUMMARY[0].upper()}{module.SUMMARY[1:]}.",
             epilog=f"examples:\n{module.EXAMPLES.strip(chr(10))}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Formatter,
         )
         module.add_arguments(command)
         command.set_defaults(run=module.run)
@@ -134,6 +143,8 @@ def _report(error: Exception, debug: bool) -> int:
         traceback.print_exc()
     is_known = isinstance(error, (SumwiseError, OSError, MemoryError, *_BAD_INPUT))
     message = str(error) or type(error).__name__
+    if isinstance(error, OSError) and error.filename is not None:
+        message = f"{error.filename}: {error.strerror}"
     if not is_known:
         message = f"{type(error).__name__}: {message}"
         if not debug:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,6 +26,8 @@ def check_target(path: str | None, option: str = "--output") -> None:
         raise UsageError(f"{option} {path}: a directory, not a file")
     if not target.parent.exists():
         raise UsageError(f"{option} {path}: there is no folder {str(target.parent)!r}")
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise UsageError(f"{option} {path}: you may not write there")
 
 
 def write_file(path: str | Path, content: str | bytes) -> None:
@@ -44,12 +47,11 @@ def write_columns(columns: Mapping[str, np.ndarray], path: str | None, form: str
     content = _format(columns, form)
     if path is not None and path != "-":
         write_file(path, content)
-    elif isinstance(content, str):
-        sys.stdout.write(content)
-        sys.stdout.flush()
-    else:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+        return
+    # Python's unbuffered stream of text would drop the rest of what a pipe takes in part.
+    sys.stdout.flush()
+    write_bytes(sys.stdout.buffer, content.encode() if isinstance(content, str) else content)
+    sys.stdout.flush()
 
 
 def _format(columns: Mapping[str, np.ndarray], form: str) -> str | bytes:
@@ -63,7 +65,7 @@ def _format(columns: Mapping[str, np.ndarray], form: str) -> str | bytes:
             for row in rows
         )
     with explain_missing_arrow(f"the output is {form.capitalize()}"):
-        import pyarrow as pa
+        import pyarrow as pa  # type: ignore[import-untyped]
 
     table = pa.table({name: pa.array(column, from_pandas=True) for name, column in columns.items()})
     buffer = io.BytesIO()

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sumwise.cli.datasets import load_dataset
+from sumwise.cli.comparing.datasets import load_dataset
 from sumwise.cli.comparing.rentals import FEATURES, make_rentals
 
 

@@ -38,6 +38,7 @@ from sumwise.cli.writing import check_target, write_file
 from sumwise.estimators.persistence import NotSavedMixin
 from sumwise.report import Comparison, report_comparison
 from sumwise.report import Contender as ReportedContender
+from sumwise.training.progress import format_seconds
 
 _DEFAULT_NAMES = NAMES[:2]
 _MARKDOWN = {".md", ".markdown"}
@@ -66,19 +67,24 @@ class Task:
 def compare_all(args: argparse.Namespace, options: ReadOptions, console: Console) -> None:
     """Compare as the options say."""
     for path in (*args.report, *filter(None, [args.save])):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        check_target(str(path), "--save" if path == args.save else "--report")
+        option = "--save" if path == args.save else "--report"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"{option} {path}: {error.strerror}") from None
+        check_target(str(path), option)
     terms = Terms(args.rounds, args.jobs, args.auto_seconds)
     tasks = _load_tasks(args, options, console)
     found: list[dict[str, Any]] = []
     texts = [_describe_settings(args)]
     with threadpool_limits(args.jobs, user_api="openmp"), console.show_warnings():
-        for task in tasks:
+        for place, task in enumerate(tasks):
             result = _compare(task, terms, console)
             texts.append(format_markdown(task.data, result, task.metric, len(task.folds)))
             _print_results(task, result, console)
             found.append(_to_json(task, result))
-            _keep(args, task, terms, result, len(tasks) > 1, console)
+            suffix = f"-{task.data.name}" if place else ""
+            _keep(args, task, terms, result, suffix, console)
     for path in args.report:
         if path.suffix.lower() in _MARKDOWN:
             write_file(path, "\n".join(texts))
@@ -89,9 +95,7 @@ def compare_all(args: argparse.Namespace, options: ReadOptions, console: Console
 # --- data ---
 
 
-def _load_tasks(
-    args: argparse.Namespace, options: ReadOptions, console: Console
-) -> list[Task]:
+def _load_tasks(args: argparse.Namespace, options: ReadOptions, console: Console) -> list[Task]:
     if args.file is not None and args.data:
         raise UsageError("name a FILE, or data sets by --data, not both")
     if args.file is None:
@@ -103,9 +107,7 @@ def _load_tasks(
         return [_make_task(args, data, None) for data in loaded]
     table = read_table(args.file, options)
     console.say(f"{table.name}: {table.n_rows:,} rows, {len(table.names)} columns")
-    rows = label_rows(
-        table, assign_roles(table, args, console.say), args.drop_missing, console.say
-    )
+    rows = label_rows(table, assign_roles(table, args, console.say), args.drop_missing, console.say)
     name = "standard input" if args.file == STANDARD_INPUT else Path(args.file).stem
     data = from_rows(rows, name)
     if len(data.y) > args.max_rows:
@@ -137,7 +139,13 @@ def _compare(task: Task, terms: Terms, console: Console) -> list[Result]:
     start = perf_counter()
     if is_cold():
         console.say("compiling kernels for this machine, once: about a minute")
-    warm_up_all(contenders, data, terms)
+    with console.overwrite() as show_line:
+        warm_up_all(
+            contenders,
+            data,
+            terms,
+            lambda name: show_line(f"{format_seconds(perf_counter() - start)}: {name}"),
+        )
     seconds = perf_counter() - start
     if seconds > 5:
         console.say(f"kernels ready after {seconds:.0f} s")
@@ -203,10 +211,10 @@ def _keep(
     task: Task,
     terms: Terms,
     results: Sequence[Result],
-    is_one_of_many: bool,
+    suffix: str,
     console: Console,
 ) -> None:
-    """Write the report of HTML and the best model; their names get the data set's if several."""
+    """Write the report of HTML and the best model; the suffix tells further data sets apart."""
     pages = [path for path in args.report if path.suffix.lower() not in _MARKDOWN]
     if not pages and args.save is None:
         return
@@ -217,17 +225,13 @@ def _keep(
     ]
     best, model = _fit_best(task, terms, ranked, console)
     if args.save is not None:
-        path = _name(args.save, task.data.name, is_one_of_many)
+        path = args.save.with_stem(args.save.stem + suffix)
         model = _save(model, path)
         console.say(f"model: {path} ({best.name}, fitted to all {len(_find_y(task)):,} rows)")
     for page in pages:
-        path = _name(page, task.data.name, is_one_of_many)
+        path = page.with_stem(page.stem + suffix)
         report_comparison(_describe(args, task, results, ranked[0], best, model)).save(path)
         console.say(f"report: {path}")
-
-
-def _name(path: Path, name: str, is_one_of_many: bool) -> Path:
-    return path.with_stem(f"{path.stem}-{name}") if is_one_of_many else path
 
 
 def _find_y(task: Task) -> np.ndarray:
@@ -318,4 +322,3 @@ def _describe_settings(args: argparse.Namespace) -> str:
     lines = [f"- {name}: {value}" for name, value in _list_settings(args).items()]
     lines.append("- times: means over folds; rounds of boosting count as members")
     return "\n".join(["# sumwise compare", "", *lines, ""])
-

@@ -87,7 +87,7 @@ def _find_class(family: str, data: Dataset, module: ModuleType = sumwise) -> Any
 
 
 def _learner(family: str, **parameters: Any) -> Callable[[Dataset, Terms], Any]:
-    """Return what makes an estimator of sumwise; n_estimators is that of the terms if it is None."""
+    """Return what makes an estimator; if n_estimators is None, it is that of the terms."""
 
     def build(data: Dataset, terms: Terms) -> Any:
         own = {**parameters, "random_state": 0}
@@ -100,7 +100,7 @@ def _learner(family: str, **parameters: Any) -> Callable[[Dataset, Terms], Any]:
 
 
 def _boosting(style: Mapping[str, Any]) -> Callable[[Dataset, Terms], Any]:
-    """Return what makes boosting in a style; all have one learning rate, as they have one budget."""
+    """Return what makes boosting in a style, at the learning rate that all styles share."""
     return _learner("GradientBoosting", **{**style, "learning_rate": 0.1, "n_estimators": None})
 
 

@@ -97,9 +97,7 @@ def from_rows(rows: LabeledRows, name: str) -> Dataset:
         for place, column in enumerate(columns):
             X[:, place] = column
     task: Any = roles.task
-    return Dataset(
-        name, task, X, rows.y, tuple(roles.features), rows.group, roles.time is not None
-    )
+    return Dataset(name, task, X, rows.y, tuple(roles.features), rows.group, roles.time is not None)
 
 
 def _read_column(values: np.ndarray, name: str) -> np.ndarray:

@@ -16,9 +16,7 @@ from sumwise.cli.comparing.validation import Result
 from sumwise.cli.tables import format_table
 
 
-def format_markdown(
-    data: Dataset, results: Sequence[Result], metric: Metric, n_folds: int
-) -> str:
+def format_markdown(data: Dataset, results: Sequence[Result], metric: Metric, n_folds: int) -> str:
     """Return the section of a data set."""
     ordered = sort_results(results, metric)
     rows = [format_result(result, n_folds) for result in ordered]

@@ -61,9 +61,7 @@ class SharedMember(BaseEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Fit, or recall the fit on the same rows."""
         self._key = (self.name, _hash(X), _hash(y))
-        self.fitted_ = self.memory.recall(
-            self._key, lambda: clone(self.estimator).fit(X, y)
-        )
+        self.fitted_ = self.memory.recall(self._key, lambda: clone(self.estimator).fit(X, y))
         self.n_features_in_ = X.shape[1]
         if hasattr(self.fitted_, "classes_"):
             self.classes_ = self.fitted_.classes_

@@ -113,7 +113,7 @@ def split_folds(data: Dataset, n_folds: int) -> list[Fold]:
     if is_class:
         labels, counts = np.unique(data.y, return_counts=True)
         if labels.size < 2:
-            raise UsageError(f"the target has the same value {labels[0]!r} in all rows")
+            raise UsageError(f"the target has the same value {str(labels[0])!r} in all rows")
         if counts.min() < 2:
             rare = labels[counts.argmin()]
             raise UsageError(

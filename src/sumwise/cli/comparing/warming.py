@@ -1,4 +1,4 @@
-"""Compiling what a comparison needs, before times are measured; in two processes if much is missing.
+"""Compiling what a comparison needs before times are measured, on two CPUs where much is missing.
 
 Trees and forests share few kernels with boosting, so that hardly anything is compiled twice.
 """

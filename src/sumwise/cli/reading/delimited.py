@@ -126,7 +126,7 @@ def _split_by_arrow(
     pyarrow would find types by itself. Strings are taken instead, so that a file is read alike
     with and without it.
     """
-    import pyarrow as pa
+    import pyarrow as pa  # type: ignore[import-untyped]
     from pyarrow import csv as arrow_csv
 
     try:

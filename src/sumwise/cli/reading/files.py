@@ -142,7 +142,7 @@ def _decode(content: bytes, encoding: str, where: str) -> str:
 
 def _read_columnar(form: str, content: bytes, where: str) -> Table:
     with explain_missing_arrow(f"{where} is a file of {form.capitalize()}"):
-        import pyarrow as pa
+        import pyarrow as pa  # type: ignore[import-untyped]
 
     try:
         if form == PARQUET:

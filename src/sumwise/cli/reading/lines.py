@@ -43,8 +43,10 @@ def _read(values: list[Any], as_text: bool) -> np.ndarray:
     """Return values as an array of their type; of objects if they differ or some are missing."""
     known = [value for value in values if value is not None]
     kinds = set(map(type, known))
-    if as_text and kinds <= {int, bool}:
-        values = [None if value is None else str(value) for value in values]
+    if as_text:
+        values = [
+            value if value is None or type(value) is str else json.dumps(value) for value in values
+        ]
     elif not kinds or kinds <= _NUMBERS:
         is_whole = kinds == {int} and len(known) == len(values)
         if is_whole and max(map(abs, known)) < 2**63:

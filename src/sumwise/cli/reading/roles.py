@@ -66,7 +66,7 @@ class LabeledRows:
     group: np.ndarray | None
 
     @property
-    def X(self) -> Any:  # noqa: N802
+    def X(self) -> Any:
         """The features, as :meth:`Table.select` returns them."""
         return self.table.select(self.roles.features)
 
@@ -135,9 +135,11 @@ def guess_ids(table: Table, names: Sequence[str]) -> list[str]:
 def guess_task(target: np.ndarray) -> tuple[str, str]:
     """Return the task for a target, and why."""
     known = target[~is_missing(target)]
+    if known.size == 0:
+        return REGRESSION, "without a value"
     n_distinct = len(set(known.tolist()))
     if known.dtype.kind not in "iuf":
-        return CLASSIFICATION, f"{n_distinct} labels"
+        return CLASSIFICATION, f"labels, {n_distinct:,} of them distinct"
     is_whole = bool(np.all(known == np.round(known)))
     few = n_distinct <= _MOST_CLASSES and n_distinct * _FEWEST_ROWS_PER_CLASS <= known.size
     if is_whole and (few or n_distinct <= 2):
@@ -159,7 +161,7 @@ def label_rows(table: Table, roles: Roles, drop_missing: bool, say: Say) -> Labe
                 f"{table.name}, first in row {int(gaps.argmax()) + 1}; --drop-missing leaves them "
                 "out"
             )
-        say(f"left out {gaps.sum():,} rows without a target")
+        say(f"rows without a target, left out: {gaps.sum():,}")
         order = order[~gaps]
     if roles.time is not None:
         order = order[np.argsort(_read_time(table, roles.time)[order], kind="stable")]

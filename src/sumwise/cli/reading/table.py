@@ -47,28 +47,41 @@ class Table:
         self.require(names)
         if find_spec("pyarrow") is None:
             return self.to_matrix(names)
-        import pyarrow as pa
+        import pyarrow as pa  # type: ignore[import-untyped]
 
         chosen = {}
         for name in names:
             column = self._columns[name]
-            try:
-                chosen[name] = (
-                    pa.array(column, from_pandas=True) if isinstance(column, np.ndarray) else column
-                )
-            except (pa.ArrowInvalid, pa.ArrowTypeError):
-                return self.to_matrix(names)  # mixed types: the estimator names column and rows
+            if isinstance(column, np.ndarray):
+                self._refuse_mixed(name, column)
+                column = pa.array(column, from_pandas=True)
+            chosen[name] = column
         return pa.table(chosen)
 
     def to_matrix(self, names: Sequence[str]) -> np.ndarray:
         """Return columns as a matrix of numbers if all are, otherwise of objects."""
         columns = [self.get(name) for name in names]
+        for name, column in zip(names, columns, strict=True):
+            self._refuse_mixed(name, column)
         if all(column.dtype.kind in "biuf" for column in columns):
             return np.column_stack([column.astype(np.float64) for column in columns])
         matrix = np.empty((self.n_rows, len(columns)), dtype=object)
         for place, column in enumerate(columns):
             matrix[:, place] = column
         return matrix
+
+    def _refuse_mixed(self, name: str, values: np.ndarray) -> None:
+        """Raise UsageError if a column of objects holds both strings and something else."""
+        if values.dtype.kind != "O":
+            return
+        rows = {type(value): row for row, value in reversed(list(enumerate(values)))}
+        kinds = {kind: row for kind, row in rows.items() if kind is not type(None)}
+        if str in kinds and len(kinds) > 1:
+            shown = ", ".join(f"{values[row]!r} in row {row + 1}" for row in sorted(kinds.values()))
+            raise UsageError(
+                f"column {name!r} of {self.name} mixes strings and other values ({shown}); make "
+                f"them all strings or all numbers, or leave the column out"
+            )
 
     def take(self, rows: np.ndarray) -> "Table":
         """Return some rows."""
