@@ -142,9 +142,11 @@ def test_kernels_are_compiled_in_the_order_that_suits_two_processes(monkeypatch)
     monkeypatch.setattr(warming, "warm_up", lambda each, data, terms: warmed.append(each.name))
     data = load_dataset("diabetes")
     contenders = [Contender("tree", "trees", None), Contender("boosting", "boosting", None)]
+    contenders += [Contender(name, "combinations", None) for name in ("average", "stack")]
+    contenders.append(Contender("other", "reference", None))
     told = []
     warming.warm_up_all(contenders, data, command.Terms(), told.append)
-    assert warmed == told == ["boosting", "tree"]
+    assert warmed == told == ["boosting", "average", "tree"]
     assert helped == [warming._warm_up_trees, "start", "join", "terminate", "join"]
     warmed.clear()
     warming._warm_up_trees(data, command.Terms())

@@ -32,14 +32,16 @@ class Clock:
         self._n_folds = n_folds
         self._n_done: dict[str, int] = {}
         self._spent = 0.0  # by contenders without a limit
-        self.start = perf_counter()
+        self.start = self._last = perf_counter()
 
     def update(self, result: Result) -> None:
         """Take note of another fold of a contender."""
         is_over = result.failure is not None
         self._n_done[result.name] = self._n_folds if is_over else len(result.scores)
-        if result.name not in self._limits and result.fit_seconds:
-            self._spent += result.fit_seconds[-1] + result.predict_seconds[-1]
+        now = perf_counter()
+        if result.name not in self._limits:
+            self._spent += now - self._last
+        self._last = now
 
     @property
     def n_done(self) -> int:

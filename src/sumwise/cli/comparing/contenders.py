@@ -22,7 +22,7 @@ from sumwise.cli.comparing.sharing import Memory, SharedMember
 # HistGradientBoosting* refuse a feature with more categories.
 MOST_CATEGORIES = 255
 
-REFERENCE, AUTOMATIC = "reference", "automatic"
+TREES, COMBINED, REFERENCE, AUTOMATIC = "trees", "combinations", "reference", "automatic"
 _WARM_UP_ROUNDS = 2
 # So many rows compile the same kernels as all rows do.
 _WARM_UP_ROWS = 300
@@ -134,23 +134,23 @@ def list_contenders(data: Dataset, terms: Terms) -> list[Contender]:
     many: dict[str, Any] = {"n_estimators": None}
     features: Any = 1 / 3 if data.task == "regression" else "sqrt"
     found = [
-        Contender("decision tree", "trees", _learner("DecisionTree"), 0.2),
-        Contender("bagging", "trees", _learner("Bagging", **many), 2.0, True),
+        Contender("decision tree", TREES, _learner("DecisionTree"), 0.1),
+        Contender("bagging", TREES, _learner("Bagging", **many), 4.0, True),
         Contender(
             "random forest",
-            "trees",
+            TREES,
             _learner("RandomForest", max_features=features, **many),
-            1.0,
+            3.0,
             True,
         ),
-        Contender("extra trees", "trees", _learner("ExtraTrees", **many), 1.0, True),
+        Contender("extra trees", TREES, _learner("ExtraTrees", **many), 5.0, True),
         Contender("AdaBoost", "boosting", _learner("AdaBoost", **many), 1.0),
         Contender("boosting, LightGBM style", "boosting", _boosting(presets.LIGHTGBM)),
         Contender("boosting, XGBoost style", "boosting", _boosting(presets.XGBOOST)),
         Contender("boosting, CatBoost style", "boosting", _boosting(presets.CATBOOST)),
         Contender("boosting, defaults", "boosting", _learner("GradientBoosting"), 5.0),
         *(
-            Contender(each.name, "combinations", _combine(each.make), each.cost, each.averages)
+            Contender(each.name, COMBINED, _combine(each.make), each.cost, each.averages)
             for each in COMBINATIONS[data.task]
         ),
     ]

@@ -10,11 +10,17 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
-from sumwise.cli.comparing.contenders import Contender, Terms, list_contenders, warm_up
+from sumwise.cli.comparing.contenders import (
+    COMBINED,
+    REFERENCE,
+    TREES,
+    Contender,
+    Terms,
+    list_contenders,
+    warm_up,
+)
 from sumwise.cli.comparing.datasets import Dataset
 from sumwise.kernels.runtime import cache, library
-
-_TREES = "trees"
 
 
 def is_cold() -> bool:
@@ -30,17 +36,23 @@ def warm_up_all(
     terms: Terms,
     tell: Callable[[str], None] = lambda name: None,
 ) -> None:
-    """Train every contender briefly; ``tell`` gets the name of each before.
+    """Train contenders briefly; ``tell`` gets the name of each before.
 
     What fails here fails again, and is reported, when it is compared.
     """
     cache.announce_nothing()  # the caller says what is being done
-    ordered = sorted(contenders, key=lambda each: each.group == _TREES)
+    ordered = sorted(_list_different(contenders), key=lambda each: each.group == TREES)
     with _help_with_trees(data, terms) if is_cold() else contextlib.nullcontext():
         for contender in ordered:
             tell(contender.name)
             with contextlib.suppress(Exception):
                 warm_up(contender, data, terms)
+
+
+def _list_different(contenders: Sequence[Contender]) -> list[Contender]:
+    """Return contenders that need kernels of their own: combinations have the same members."""
+    combined = [each for each in contenders if each.group == COMBINED]
+    return [each for each in contenders if each not in combined[1:] and each.group != REFERENCE]
 
 
 @contextlib.contextmanager
@@ -69,6 +81,6 @@ def _help_with_trees(data: Dataset, terms: Terms) -> Iterator[None]:
 def _warm_up_trees(data: Dataset, terms: Terms) -> None:
     cache.announce_nothing()
     for contender in list_contenders(data, terms):
-        if contender.group == _TREES:
+        if contender.group == TREES:
             with contextlib.suppress(Exception):
                 warm_up(contender, data, terms)
