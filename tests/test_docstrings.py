@@ -12,7 +12,7 @@ import pytest
 from matplotlib import pyplot
 
 import sumwise
-from sumwise import dask, diversity, export, inspection, peers, plotting, theory
+from sumwise import dask, diversity, export, inspection, peers, plotting, report, theory
 from sumwise.docstrings import fill_docstring
 
 matplotlib.use("Agg")
@@ -26,7 +26,7 @@ PUBLIC = [
     *((sumwise, name) for name in sumwise.__all__ if not name.startswith("_")),
     *(
         (module, name)
-        for module in (dask, diversity, inspection, plotting)
+        for module in (dask, diversity, inspection, plotting, report)
         for name in module.__all__
     ),
     *((theory, name) for name in THEORY),

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from sumwise.lazy import defer_import, import_on_use, lazy
+from sumwise.lazy import defer_import, import_on_use, late_function, lazy
 
 
 class Slow:
@@ -125,3 +125,16 @@ def test_an_error_leaves_no_deferred_module(package):
     with pytest.raises(ModuleNotFoundError), defer_import(f"{package}.part"):
         __import__(f"{package}.other")
     assert f"{package}.part" not in sys.modules
+
+
+def test_a_late_function_imports_when_it_is_called(monkeypatch):
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+
+    class Color:
+        to_hls = late_function("colorsys", "rgb_to_hls")
+        convert = staticmethod(to_hls)
+
+    assert "colorsys" not in sys.modules
+    assert Color.convert(1.0, 1.0, 1.0) == (0.0, 1.0, 0.0)
+    with pytest.raises(TypeError, match="rgb_to_hls"):
+        Color().to_hls()  # as a method, it gets the object

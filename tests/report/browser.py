@@ -139,9 +139,11 @@ class Browser:
     def locate(self, selector: str) -> tuple[float, float]:
         """Scroll to an element and return its middle."""
         quoted = json.dumps(selector)
+        # Pages hear of scrolling in the next frame.
         place = self.ask(
-            f"(() => {{ const e = document.querySelector({quoted});"
+            f"(async () => {{ const e = document.querySelector({quoted});"
             "e.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});"
+            "for (let k = 0; k < 2; k++) await new Promise(requestAnimationFrame);"
             "const b = e.getBoundingClientRect();"
             "return [b.left + b.width / 2, b.top + b.height / 2]; })()"
         )

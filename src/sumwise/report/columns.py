@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from sumwise.data.frames.reading import open_frame
 from sumwise.data.frames.selection import take_rows
 from sumwise.data.frames.values import show_values
+from sumwise.data.sparse import is_sparse
+from sumwise.errors import DataError
 from sumwise.inspection.explanation import read_numbers, show_value
 from sumwise.inspection.interacting import has_order
 
@@ -96,9 +99,16 @@ class TableColumn:
 
 def read_columns(X: Any, names: Sequence[str], rows: np.ndarray) -> list[TableColumn]:
     """Return the columns of some rows of X."""
-    values = show_values(take_rows(X, rows))
-    if values.ndim == 1:
-        values = values[:, np.newaxis]
+    taken = take_rows(X, rows)
+    frame = None if isinstance(taken, np.ndarray) or is_sparse(taken) else open_frame(taken)
+    # Columns of a frame are found by name, in any order.
+    by_name = frame is not None and set(names) <= set(frame.columns)
+    values = show_values(taken, names if by_name else None)
+    if values.ndim != 2 or values.shape[1] != len(names):
+        raise DataError(
+            f"expected rows of the {len(names)} features {', '.join(names[:5])}"
+            f"{', ...' if len(names) > 5 else ''}; got an array of shape {values.shape}"
+        )
     return [_read_column(name, values[:, k]) for k, name in enumerate(names)]
 
 

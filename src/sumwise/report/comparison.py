@@ -105,4 +105,5 @@ def _describe_model(comparison: Comparison, y: np.ndarray) -> list[Section | Non
     predicted = np.asarray(model.predict(comparison.X))
     classes = getattr(model, "classes_", None)
     known = Predictions(y, predicted, None if classes is None else np.asarray(classes))
-    return [describe_learning(model), describe_features(model, comparison.X, known)]
+    note = f"{comparison.best_name} was fitted to all rows, which are the rows of these figures."
+    return [describe_learning(model), describe_features(model, comparison.X, known, note)]

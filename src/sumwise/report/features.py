@@ -28,14 +28,19 @@ _MOST_PERMUTED_FEATURES = 200
 
 
 def describe_features(
-    model: Any, X: Any, known: Predictions, key: str = "features"
+    model: Any, X: Any, known: Predictions, note: str = "", key: str = "features"
 ) -> Section | None:
-    """Return the section of importances and SHAP values, as far as the model has them."""
+    """Return the section of importances and SHAP values, as far as the model has them.
+
+    ``note`` says what rows these are, if that is not plain.
+    """
     figures = [_draw_importances(model), _draw_permutations(model, X, known)]
     explained, remark = explain_sample(model, X)
     if explained is not None:
         figures += _draw_explanation(explained, say_sample(len(explained), known.y.size))
     blocks: list[Block] = [figure for figure in figures if figure is not None]
+    if blocks and note:
+        blocks.append(Text(note))
     if remark:
         blocks.append(Text(remark))
     return Section(key, "Features", blocks) if blocks else None

@@ -60,4 +60,5 @@ def _write_attribute(key: str, value: str | float | bool | None) -> str:
 
 def format_place(value: float) -> str:
     """Return a place in a picture: two digits after the point, without zeros at the end."""
-    return f"{value:.2f}".rstrip("0").rstrip(".") if value else "0"
+    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if text in ("", "-0") else text

@@ -228,7 +228,7 @@ def _draw_pairs(
     svg = draw_matrix(names, names, values, strengths, tips, alt)
     n_all = len(names)
     shown = f" The first {n_all} members." if n_all == _MOST_CELLS and not first else first
-    caption = f"Pale cells are pairs that differ: combining them gains more.{shown}"
+    caption = f"Faint cells are pairs that differ: combining them gains more.{shown}"
     return Figure("pairs", title, svg, {"members": names, measure: values}, caption)
 
 

@@ -57,9 +57,9 @@ def report_model(
     >>> from sumwise.report import report_model
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> model = RandomForestRegressor(20, random_state=0).fit(X[::2], y[::2])
-    >>> report = report_model(model, X[1::2], y[1::2], X_train=X[::2], y_train=y[::2])
-    >>> report
-    Report('RandomForestRegressor': Scores, Gain over the members, ...)
+    >>> page = report_model(model, X[1::2], y[1::2], X_train=X[::2], y_train=y[::2])
+    >>> page.sections[1].title
+    'Gain over the members'
     """
     X, X_train = _read(X), _read(X_train)
     if y_train is not None and X_train is None:

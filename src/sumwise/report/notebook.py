@@ -17,7 +17,7 @@ from sumwise.report.members import find_weights, name_members
 _MOST_MEMBERS = 12
 _MOST_BARS = 8
 _MOST_FEATURES = 12
-_MOST_LETTERS = 40
+_MOST_LETTERS = 48
 # Scores that fits leave behind, and what they are called.
 _SCORES = (
     ("best_score_", "validation score"),

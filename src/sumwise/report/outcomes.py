@@ -66,7 +66,7 @@ def _describe_confusion(known: Predictions) -> list[Block]:
                 "Confusion matrix",
                 svg,
                 {"classes": names, "counts": counts},
-                "Rows of each true class by predicted class. Darker cells have a larger share of "
+                "Rows of each true class by predicted class. Stronger cells have a larger share of "
                 "their row; the diagonal is correct.",
             )
         )
@@ -216,7 +216,8 @@ def describe_probabilities(known: Predictions, key: str = "probabilities") -> Se
             f"Reject curve: accuracy is {rejected.accuracy[-1]:.3f} on all rows and {half:.3f} on "
             "the half with the highest confidence.",
             x_range=(0.0, 1.0),
-            y_range=find_range(rejected.accuracy, include=(1.0,)),
+            # A curve near 1 is not drawn as if it fell deeply.
+            y_range=find_range(rejected.accuracy, [0.95], include=(1.0,)),
         ),
         {name: values[kept] for name, values in rejected._asdict().items()},
         f"Accuracy is {rejected.accuracy[-1]:.1%} on all rows, and {half:.1%} if only the more "

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sumwise.data.frames.reading import open_frame
 from sumwise.errors import DataError
 
 _SEED = 0
@@ -102,9 +103,14 @@ def read_known(task: str, y: Any, out_of_fold: Any) -> Predictions:
 
 def _read_target(y: np.ndarray) -> np.ndarray:
     try:
-        return y.astype(np.float64)
+        numbers = y.astype(np.float64)
     except (TypeError, ValueError):
         raise DataError(f"y must hold numbers for regression, got {y.dtype}") from None
+    is_bad = ~np.isfinite(numbers)
+    if is_bad.any():
+        first = int(is_bad.argmax())
+        raise DataError(f"y has {numbers[first]} at row {first}; leave such rows out")
+    return numbers
 
 
 def draw_rows(n_rows: int, most: int) -> np.ndarray:
@@ -125,11 +131,9 @@ def name_features(model: Any, X: Any, given: Sequence[str] | None = None) -> tup
     """Return names of the columns of X: those given, of the frame, of the model, or x0, x1, ..."""
     if given is not None:
         return tuple(map(str, given))
-    columns = getattr(X, "columns", None)
-    names = getattr(X, "column_names", columns)  # as Arrow calls them
-    if names is None or callable(names):
-        names = getattr(model, "feature_names_in_", None)
-    if names is None or (names is columns and not all(isinstance(n, str) for n in names)):
-        shape = getattr(X, "shape", None) or np.asarray(X).shape
-        return tuple(f"x{k}" for k in range(shape[1]))
-    return tuple(map(str, names))
+    frame = None if isinstance(X, np.ndarray) or hasattr(X, "tocsr") else open_frame(X)
+    if frame is not None:
+        return tuple(map(str, frame.columns))
+    names = getattr(model, "feature_names_in_", None)
+    shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+    return tuple(f"x{k}" for k in range(shape[1])) if names is None else tuple(map(str, names))

@@ -1,4 +1,4 @@
-"""Progress of a fit: a bar on a terminal or in a notebook, otherwise a few lines on standard error."""
+"""Progress of a fit: a bar on a terminal or in a notebook, otherwise lines on standard error."""
 
 import sys
 from collections.abc import Iterator

@@ -81,7 +81,7 @@ def draw_lines(
         if dots:
             places = zip(frame.x(x), frame.y(y), strict=True)
             frame.add(*(draw_dot(a, b, f"dot s{k % N_SERIES}", 3.5) for a, b in places))
-    frame.add(*_draw_bands(frame, series, x_title))
+    frame.add(*_draw_bands(frame, series, x_title, y_title))
     names = list(series)
     marks = [f"line s{k % N_SERIES}" for k in range(len(names))]
     extra = [pair[1] for pair in (mark, level) if pair is not None]
@@ -93,7 +93,10 @@ def draw_lines(
 
 
 def _draw_bands(
-    frame: Frame, series: Mapping[str, tuple[np.ndarray, np.ndarray]], x_title: str
+    frame: Frame,
+    series: Mapping[str, tuple[np.ndarray, np.ndarray]],
+    x_title: str,
+    y_title: str,
 ) -> list[Markup]:
     """Return invisible bands, each with the values of all lines at its place as a tip."""
     longest = max((x for x, _ in series.values()), key=len)
@@ -106,7 +109,7 @@ def _draw_bands(
         lines = [f"{x_title}: {format_number(float(value))}"]
         for name, (x, y) in series.items():
             near = int(np.abs(x - value).argmin())
-            lines.append(f"{name or 'value'}: {format_number(float(y[near]))}")
+            lines.append(f"{name or y_title}: {format_number(float(y[near]))}")
         tip = "\n".join(lines)
         bands.append(draw_box(edges[k], frame.y.end, edges[k + 1], frame.y.start, "hit", tip))
     return bands
