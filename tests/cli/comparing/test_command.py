@@ -147,10 +147,11 @@ def test_kernels_are_compiled_in_the_order_that_suits_two_processes(monkeypatch)
     told = []
     warming.warm_up_all(contenders, data, command.Terms(), told.append)
     assert warmed == told == ["boosting", "average", "tree"]
-    assert helped == [warming._warm_up_trees, "start", "join", "terminate", "join"]
+    assert helped == [warming._warm_up_part, "start", "join", "terminate", "join"]
     warmed.clear()
-    warming._warm_up_trees(data, command.Terms())
-    assert warmed == ["decision tree", "bagging", "random forest", "extra trees"]
+    warming._warm_up_part(data, command.Terms())
+    trees = ["decision tree", "bagging", "random forest", "extra trees"]
+    assert warmed == [*trees, "boosting, CatBoost style"]
 
 
 def test_a_machine_is_cold_if_nothing_was_compiled(monkeypatch, tmp_path):

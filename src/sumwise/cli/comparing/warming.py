@@ -1,6 +1,6 @@
 """Compiling what a comparison needs before times are measured, on two CPUs where much is missing.
 
-Trees and forests share few kernels with boosting, so that hardly anything is compiled twice.
+Forests and symmetric trees share few kernels with other boosting: little is compiled twice.
 """
 
 import contextlib
@@ -22,6 +22,9 @@ from sumwise.cli.comparing.contenders import (
 from sumwise.cli.comparing.datasets import Dataset
 from sumwise.kernels.runtime import cache, library
 
+# The style whose trees have a grower of their own.
+_SYMMETRIC = "boosting, CatBoost style"
+
 
 def is_cold() -> bool:
     """Whether no kernel was compiled on this machine yet, and the installation brings none."""
@@ -41,8 +44,8 @@ def warm_up_all(
     What fails here fails again, and is reported, when it is compared.
     """
     cache.announce_nothing()  # the caller says what is being done
-    ordered = sorted(_list_different(contenders), key=lambda each: each.group == TREES)
-    with _help_with_trees(data, terms) if is_cold() else contextlib.nullcontext():
+    ordered = sorted(_list_different(contenders), key=_can_be_helped)
+    with _help(data, terms) if is_cold() else contextlib.nullcontext():
         for contender in ordered:
             tell(contender.name)
             with contextlib.suppress(Exception):
@@ -55,14 +58,19 @@ def _list_different(contenders: Sequence[Contender]) -> list[Contender]:
     return [each for each in contenders if each not in combined[1:] and each.group != REFERENCE]
 
 
+def _can_be_helped(contender: Contender) -> bool:
+    """Whether few of the kernels are those of leaf-wise boosting, which take the longest."""
+    return contender.group == TREES or contender.name == _SYMMETRIC
+
+
 @contextlib.contextmanager
-def _help_with_trees(data: Dataset, terms: Terms) -> Iterator[None]:
-    """Within this context, another process compiles the kernels of trees and forests."""
+def _help(data: Dataset, terms: Terms) -> Iterator[None]:
+    """Within this context, another process compiles a part of the kernels."""
     if (os.cpu_count() or 1) < 2 or threading.current_thread() is not threading.main_thread():
         yield
         return
     helper = multiprocessing.get_context("spawn").Process(
-        target=_warm_up_trees, args=(data, terms), daemon=True
+        target=_warm_up_part, args=(data, terms), daemon=True
     )
     # Ctrl-C is for this process, which then ends the other one. What is ignored stays ignored.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -78,9 +86,9 @@ def _help_with_trees(data: Dataset, terms: Terms) -> Iterator[None]:
         helper.join()
 
 
-def _warm_up_trees(data: Dataset, terms: Terms) -> None:
+def _warm_up_part(data: Dataset, terms: Terms) -> None:
     cache.announce_nothing()
     for contender in list_contenders(data, terms):
-        if contender.group == TREES:
+        if _can_be_helped(contender):
             with contextlib.suppress(Exception):
                 warm_up(contender, data, terms)
