@@ -89,6 +89,8 @@ def compare_all(args: argparse.Namespace, options: ReadOptions, console: Console
         if path.suffix.lower() in _MARKDOWN:
             write_file(path, "\n".join(texts))
             console.say(f"report: {path}")
+    if not args.report and args.save is None:
+        console.say("\n--report report.html keeps a report, and --save best.sumwise the best model")
     console.print_json({"data": found})
 
 
