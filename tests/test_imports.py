@@ -30,8 +30,8 @@ late = {
     "sumwise.cli", "sumwise.combine", "sumwise.estimators.calibrated.calibration",
     "sumwise.estimators.calibrated.conformal", "sumwise.export.native",
     "sumwise.inspection.explanation", "sumwise.inspection.export_trees", "sumwise.kernels.explain",
-    "sumwise.kernels.forest", "sumwise.kernels.vector", "sumwise.plotting", "sumwise.tree.refit",
-    "sumwise.tree.solve",
+    "sumwise.kernels.forest", "sumwise.kernels.vector", "sumwise.plotting", "sumwise.report",
+    "sumwise.tree.refit", "sumwise.tree.solve",
 }
 print(*sorted(late & set(sys.modules)))
 """

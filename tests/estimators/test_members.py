@@ -19,7 +19,7 @@ from sklearn.ensemble import (
     VotingClassifier,
 )
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -29,7 +29,7 @@ import sumwise
 from sumwise import diversity_matrix, member_predictions
 from sumwise.diversity import kappa
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.members import fit_member
+from sumwise.estimators.members import fit_member, member_probabilities
 
 X, TARGET = load_iris(return_X_y=True)
 # Labels that could be taken for indices of others, and text.
@@ -234,3 +234,30 @@ def test_learners_without_weights_say_so():
         fit_member(
             "member 'a'", KNeighborsClassifier(), X, TARGET, {"sample_weight": np.ones(len(X))}
         )
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_probabilities_of_members_are_those_of_the_classes(labels):
+    y = LABELS[labels][TARGET]
+    for model in (
+        BaggingClassifier(n_estimators=3, random_state=0),
+        sumwise.RandomForestClassifier(3, random_state=0),
+        VotingClassifier(NAMED, voting="soft"),
+    ):
+        shares = member_probabilities(model.fit(X, y), X)
+        assert shares.shape[::2] == (150, 3)
+        assert shares.mean(axis=1) == pytest.approx(model.predict_proba(X), abs=1e-12)
+
+
+def test_members_without_probabilities_have_none():
+    model = VotingClassifier([("bayes", GaussianNB()), ("line", Perceptron())])
+    assert member_probabilities(model.fit(X, TARGET), X) is None
+
+
+def test_classes_that_a_member_has_not_seen_have_probability_zero():
+    few = TARGET < 2
+    model = BaggingClassifier(n_estimators=2, random_state=0).fit(X, TARGET)
+    model.estimators_[0] = DecisionTreeClassifier(max_depth=1).fit(X[few], TARGET[few])
+    shares = member_probabilities(model, X)
+    assert (shares[:, 0, 2] == 0.0).all()
+    assert shares.sum(axis=2) == pytest.approx(1.0)

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import tempfile
@@ -13,6 +14,8 @@ from typing import Any
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _PLACE = "SUMWISE_CHROMIUM"
+# Seconds without an answer, after which a test fails.
+_PATIENCE = 60
 # Nothing outside the page is asked for, and no service of the browser's maker.
 _FLAGS = (
     "--headless=new",
@@ -29,7 +32,9 @@ _FLAGS = (
 
 
 def find_chromium() -> str | None:
-    """Return the program: that of SUMWISE_CHROMIUM, or one on PATH."""
+    """Return the program: that of SUMWISE_CHROMIUM, or one on PATH; None on Windows."""
+    if os.name != "posix":  # the pipes are file descriptors 3 and 4
+        return None
     given = os.environ.get(_PLACE)
     if given:
         return shutil.which(given)
@@ -38,7 +43,8 @@ def find_chromium() -> str | None:
 
 WHERE_TO_GET_IT = (
     f"no Chromium on PATH, and {_PLACE} names none: on Debian and Ubuntu, `apt-get install "
-    "chromium`; elsewhere, install Chrome or Chromium and set the variable to the program"
+    "chromium`; elsewhere, install Chrome or Chromium and set the variable to the program. These "
+    "tests do not run on Windows"
 )
 
 
@@ -71,6 +77,8 @@ class Browser:
 
     def _receive(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
+            if not select.select([self._reader], [], [], _PATIENCE)[0]:
+                raise TimeoutError(f"no answer from Chromium for {_PATIENCE} s")
             read = os.read(self._reader, 1 << 20)
             if not read:
                 raise RuntimeError("Chromium has ended")

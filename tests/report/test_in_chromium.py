@@ -112,11 +112,11 @@ def test_the_switch_changes_the_colors_and_is_remembered(page, files):
     color = "getComputedStyle(document.body).backgroundColor"
     light = page.ask(color)
     assert light == "rgb(255, 255, 255)"
-    assert page.ask("document.getElementById('theme').textContent") == "Dark"
+    assert page.ask("document.getElementById('theme').textContent") == "Dark mode"
     page.click("#theme")
     dark = page.ask(color)
     assert dark != light
-    assert page.ask("document.getElementById('theme').textContent") == "Light"
+    assert page.ask("document.getElementById('theme').textContent") == "Light mode"
     page.open(files["classification"])
     assert page.ask(color) == dark
     page.click("#theme")

@@ -68,6 +68,23 @@ def test_votes_of_a_forest():
     assert table.to_dict()["columns"]["Member"][1].startswith("member ")
 
 
+def test_log_loss_of_averaged_probabilities():
+    y = np.where(Y > 0, "yes", "no")
+    model = RandomForestClassifier(15, random_state=0).fit(X, y)
+    parts = describe(model, y)[0]["gain-log-loss"].data
+    shares = model.predict_proba(X)[np.arange(150), (y == "yes").astype(int)]
+    assert parts["ensemble_error"] == pytest.approx(-np.log(shares).mean())
+    assert parts["mean_error"] - parts["ambiguity"] == pytest.approx(parts["ensemble_error"])
+
+
+def test_calibrated_probabilities_are_no_average():
+    y = np.where(Y > 0, "yes", "no")
+    model = RandomForestClassifier(15, random_state=0, calibrate="isotonic").fit(X, y)
+    figures, _ = describe(model, y)
+    assert "gain" in figures
+    assert "gain-log-loss" not in figures
+
+
 def test_many_members_are_cut():
     y = Y > 0
     model = RandomForestClassifier(70, random_state=0, max_depth=2).fit(X, y)

@@ -153,5 +153,7 @@ def test_bad_input_is_refused():
         model.report(X[:1], LABELS[:1])
     with pytest.raises(DataError, match="expected rows of the 3 features x0, x1, x2; got"):
         model.report(X, LABELS, X_train=X[:, :2])
+    with pytest.raises(DataError, match="looks at rows in memory, got str"):
+        model.report("rows.parquet", LABELS)
     with pytest.raises(ValueError, match="not fitted yet"):
         build("GradientBoosting", True).report(X, LABELS)

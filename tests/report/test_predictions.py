@@ -62,6 +62,9 @@ def test_known_probabilities_and_labels():
     assert known.y.tolist() == ["b", "b"]  # the second row was in no fold
     assert known.predicted.tolist() == ["b", "a"]
     assert read_known("classification", y, y[::-1]).probabilities is None
+    torn = read_known("classification", y, np.array(["a", None, "b"], dtype=object))
+    assert torn.y.tolist() == ["b", "b"]
+    assert torn.predicted.tolist() == ["a", "b"]
     with pytest.raises(DataError, match="has 3 columns, and y has 2 classes"):
         read_known("classification", y, np.ones((3, 3)))
 

@@ -1,7 +1,7 @@
 """The members of an ensemble: their fits, their predictions, and how similar they are."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -123,6 +123,40 @@ def member_predictions(models: Any, X: Any) -> MemberPredictions:
     return MemberPredictions(tuple(name for name, _ in named), np.column_stack(answers))
 
 
+def member_probabilities(ensemble: Any, X: Any) -> np.ndarray | None:
+    """Return the probabilities that each member of a classifier predicts for its classes.
+
+    Parameters
+    ----------
+    ensemble : fitted ensemble of classifiers
+    X : array-like of shape (n_rows, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_learners, n_classes) or None
+        Classes that a member has not seen have probability 0. None if a member has no
+        probabilities.
+    """
+    _, members = open_ensemble(ensemble)
+    classes = np.asarray(ensemble.classes_)
+    if not all(hasattr(m, "predict_proba") and hasattr(m, "classes_") for m in members):
+        return None
+    answers = _let_predict(ensemble, members, X, _predict_shares)
+    know_labels = _know_labels(
+        ensemble, {label for m in members for label in np.asarray(m.classes_).tolist()}
+    )
+    shares = np.zeros((len(answers[0]), len(members), classes.size))
+    for k, (member, answer) in enumerate(zip(members, answers, strict=True)):
+        own = np.asarray(member.classes_)
+        places = np.searchsorted(classes, own) if know_labels else own.astype(np.intp)
+        shares[:, k, places] = answer
+    return shares
+
+
+def _predict_shares(name: str, model: Any, X: Any) -> np.ndarray:
+    return np.asarray(model.predict_proba(X), dtype=np.float64)
+
+
 def diversity_matrix(
     models: Any, X: Any = None, y: Any = None, measure: str = "kappa", *, sample_weight: Any = None
 ) -> PairwiseMatrix:
@@ -209,8 +243,14 @@ def _splits_classes(ensemble: Any) -> bool:
     return isinstance(ensemble, (OneVsOneClassifier, OneVsRestClassifier))
 
 
-def _let_predict(ensemble: Any, members: list[Any], X: Any) -> list[np.ndarray]:
+def _let_predict(
+    ensemble: Any,
+    members: list[Any],
+    X: Any,
+    predict: Callable[[str, Any, Any], np.ndarray] | None = None,
+) -> list[np.ndarray]:
     """Return the predictions of members; each gets the features and the type it was fitted on."""
+    predict = _predict if predict is None else predict
     features = getattr(ensemble, "estimators_features_", None)
     has_names = hasattr(ensemble, "feature_names_in_")
     answers = []
@@ -219,7 +259,7 @@ def _let_predict(ensemble: Any, members: list[Any], X: Any) -> list[np.ndarray]:
         rows = np.asarray(X) if has_names and takes_array else X
         if features is not None:
             rows = _safe_indexing(rows, features[i], axis=1)
-        answers.append(_predict(f"member {i}", member, rows))
+        answers.append(predict(f"member {i}", member, rows))
     return answers
 
 
@@ -237,16 +277,24 @@ def _decode(ensemble: Any, members: list[Any], answers: list[np.ndarray]) -> lis
 
     A single member may have seen only some classes; all members together show which case it is.
     """
-    classes = np.asarray(ensemble.classes_)
     pairs = zip(members, answers, strict=True)
     seen = {label for m, a in pairs for label in np.asarray(getattr(m, "classes_", a)).tolist()}
+    if _know_labels(ensemble, seen):
+        return answers
+    classes = np.asarray(ensemble.classes_)
+    return [classes[answer.astype(np.intp)] for answer in answers]
+
+
+def _know_labels(ensemble: Any, seen: set[Any]) -> bool:
+    """Whether what members have seen are labels of the ensemble, not their indices."""
+    classes = np.asarray(ensemble.classes_)
     labels, indices = set(classes.tolist()), set(range(classes.size))
     if seen == labels:
-        return answers
+        return True
     if seen <= indices:
-        return [classes[answer.astype(np.intp)] for answer in answers]
+        return False
     if seen <= labels:
-        return answers
+        return True
     raise DataError(
         f"members of {type(ensemble).__name__} predict {sorted(seen - labels, key=str)[:5]}, "
         "which are neither its classes nor their indices"

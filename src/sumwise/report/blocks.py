@@ -119,7 +119,10 @@ class Table:
     def _write_head(self, place: int) -> Markup:
         column = self.columns[place]
         is_number = any(_is_number(row[place]) or isinstance(row[place], Cell) for row in self.rows)
-        button = element("button", column.title, type="button", data_tip=column.about)
+        about = column.about
+        button = element(
+            "button", column.title, type="button", data_tip=about, aria_description=about
+        )
         return element("th", button, scope="col", class_="number" if is_number else None)
 
     def _write_cells(self, row: Sequence[Any]) -> list[Markup]:

@@ -71,7 +71,6 @@ class Report:
             "button",
             type="button",
             id="theme",
-            aria_label="Switch between light and dark",
             hidden=True,
         )
         titles = [
@@ -90,7 +89,7 @@ class Report:
             element("header", element("div", *titles), switch),
             element("nav", element("ul", *links), aria_label="Sections"),
             element("main", *main, id="content", tabindex=-1),
-            element("div", id="tip", role="status", hidden=True),
+            element("div", id="tip", aria_hidden="true", hidden=True),
             element("script", Markup(data), type="application/json", id="figures"),
             element("script", Markup(_read_asset("report.js"))),
             "</body>",

@@ -21,10 +21,10 @@ from sumwise.report.predictions import Predictions, draw_rows, say_sample
 _MOST_BARS = 15
 _MOST_SWARMS = 10
 _MOST_EXPLAINED = 250
-# Rows, repeats and features for permutation importances, whose time is their product.
+# Permutation importances predict these rows once per feature and repeat.
 _MOST_PERMUTED = 500
-_N_REPEATS = 5
-_MOST_PERMUTED_FEATURES = 200
+_MOST_REPEATS = 5
+_MOST_PREDICTIONS = 150
 
 
 def describe_features(
@@ -69,12 +69,14 @@ def _draw_importances(model: Any) -> Figure | None:
 
 def _draw_permutations(model: Any, X: Any, known: Predictions) -> Figure | None:
     """Measure how much worse the model predicts if a feature is shuffled."""
-    if int(getattr(model, "n_features_in_", 0)) > _MOST_PERMUTED_FEATURES or known.y.size < 10:
+    n_features = int(getattr(model, "n_features_in_", 0))
+    n_repeats = min(_MOST_PREDICTIONS // max(n_features, 1), _MOST_REPEATS)
+    if n_repeats < 2 or known.y.size < 10:
         return None
     kept = draw_rows(known.y.size, _MOST_PERMUTED)
     try:
         found = permutation_importance(
-            model, take_rows(X, kept), known.y[kept], n_repeats=_N_REPEATS, random_state=0
+            model, take_rows(X, kept), known.y[kept], n_repeats=n_repeats, random_state=0
         )
     except (SumwiseError, ValueError, TypeError):
         return None  # for example, features that cannot be reordered by row
@@ -95,7 +97,8 @@ def _draw_permutations(model: Any, X: Any, known: Predictions) -> Figure | None:
             spreads,
         ),
         {"features": names, "decrease": means, "standard_deviation": spreads},
-        f"How much {measure} decreases if the values of a feature are shuffled {_N_REPEATS} times."
+        f"How much {measure} decreases if the values of a feature are shuffled; mean of "
+        f"{n_repeats} shuffles."
         f"{say_sample(kept.size, known.y.size)}",
     )
 

@@ -1,7 +1,7 @@
 """How an ensemble gains over its members: their errors, and how much they differ."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from sumwise.diversity import (
     vote_decomposition,
 )
 from sumwise.errors import SumwiseError
-from sumwise.estimators.members import member_predictions
+from sumwise.estimators.members import member_predictions, member_probabilities
 from sumwise.plotting import ensemble_weights
 from sumwise.report.blocks import Block, Column, Figure, Section, Table, Text
 from sumwise.report.charts.bars import draw_steps
@@ -62,7 +62,17 @@ def find_members(model: Any, X: Any) -> Members | None:
         return None  # for example, members that predict for encoded features only
     if len(labels) < 2:
         return None
-    return Members(name_members(model, labels), values, find_weights(model, len(labels)))
+    weights = find_weights(model, len(labels))
+    return Members(name_members(model, labels), values, weights)
+
+
+def _find_probabilities(model: Any, X: Any) -> np.ndarray | None:
+    if not hasattr(model, "classes_"):
+        return None
+    try:
+        return member_probabilities(model, X)
+    except (SumwiseError, ValueError, TypeError, NotImplementedError):
+        return None
 
 
 def name_members(model: Any, labels: Sequence[str]) -> tuple[str, ...]:
@@ -89,17 +99,24 @@ def describe_members(
 ) -> Section | None:
     """Return the section about the members of a fitted ensemble; None if it has none."""
     kept = draw_rows(known.y.size, _MOST_ROWS)
-    members = find_members(model, take_rows(X, kept))
+    rows = take_rows(X, kept)
+    members = find_members(model, rows)
     if members is None:
         return None
-    chosen = Predictions(known.y[kept], known.predicted[kept], known.classes)
+    members = replace(members, probabilities=_find_probabilities(model, rows))
+    shares = None if known.probabilities is None else known.probabilities[kept]
+    chosen = Predictions(known.y[kept], known.predicted[kept], known.classes, shares)
     sample = say_sample(kept.size, known.y.size)
-    blocks = [*compare_with_members(members, chosen, sample), *describe_pairs(members, chosen)]
-    blocks.append(_list_members(members, chosen))
+    blocks = [
+        compare_with_members(members, chosen, sample),
+        *compare_probabilities(members, chosen, sample),
+        *describe_pairs(members, chosen),
+        _list_members(members, chosen),
+    ]
     return Section(key, "Gain over the members", blocks)
 
 
-def compare_with_members(members: Members, known: Predictions, sample: str) -> list[Block]:
+def compare_with_members(members: Members, known: Predictions, sample: str) -> Figure:
     """Return the decomposition of the ensemble's error."""
     n_members = len(members.labels)
     if known.is_classification:
@@ -135,11 +152,34 @@ def compare_with_members(members: Members, known: Predictions, sample: str) -> l
             + (" The rest is due to combining otherwise than by this mean." if has_rest else "")
             + sample
         )
-    figure = _draw_gain(labels, levels, error, title, data, caption)
+    return _draw_gain("gain", labels, levels, error, title, data, caption)
+
+
+def compare_probabilities(members: Members, known: Predictions, sample: str) -> list[Figure]:
+    """Return the decomposition of the log loss of an ensemble that averages probabilities."""
+    shares, weights = members.probabilities, members.weights
+    if shares is None or weights is None or known.probabilities is None:
+        return []
+    average = np.einsum("rlk,l->rk", shares, weights)
+    if not np.allclose(average, known.probabilities, atol=1e-6):
+        return []  # it votes with labels, or its probabilities are calibrated
+    shares = shares / shares.sum(axis=2, keepdims=True)
+    parts = log_loss_decomposition(shares, known.codes, weights=weights, pool="arithmetic")
+    figure = _draw_gain(
+        "gain-log-loss",
+        ["mean log loss", "diversity (ambiguity)", "log loss of ensemble"],
+        [parts.mean_error, -parts.ambiguity],
+        parts.ensemble_error,
+        "From the members' log loss to the ensemble's",
+        parts._asdict(),
+        "The ensemble averages probabilities. A member that is certain and wrong pays dearly; the "
+        f"average is less certain.{sample}",
+    )
     return [figure]
 
 
 def _draw_gain(
+    key: str,
     labels: Sequence[str],
     levels: Sequence[float],
     error: float,
@@ -157,7 +197,7 @@ def _draw_gain(
         f"{format_number(error)}: {change:+.0%} gained."
     )
     svg = draw_steps(labels, starts, ends, "error", alt)
-    return Figure("gain", title, svg, data, caption)
+    return Figure(key, title, svg, data, caption)
 
 
 def describe_pairs(members: Members, known: Predictions, noun: str = "member") -> list[Block]:
@@ -292,6 +332,7 @@ def _compare_average(parts: Ambiguity, loss: str, what: str) -> Figure:
         "diversity."
     )
     return _draw_gain(
+        "gain",
         [f"mean {loss}", "diversity (ambiguity)", "error of the average"],
         [parts.mean_error, -parts.ambiguity],
         parts.ensemble_error,

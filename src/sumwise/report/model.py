@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from sumwise.data.batches.sources import is_source
 from sumwise.data.frames.reading import collect_lazy, read_list
 from sumwise.errors import DataError, ParameterError
 from sumwise.report.blocks import Section
@@ -93,6 +94,11 @@ def report_model(
 
 def _read(X: Any) -> Any:
     """Return X as a table whose rows can be counted."""
+    if is_source(X):
+        raise DataError(
+            f"a report looks at rows in memory, got {type(X).__name__}; read some of the rows into "
+            "a frame"
+        )
     X = collect_lazy(X)
     return read_list(X) if isinstance(X, (list, tuple)) else X
 

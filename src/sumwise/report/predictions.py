@@ -91,7 +91,9 @@ def read_known(task: str, y: Any, out_of_fold: Any) -> Predictions:
         return Predictions(_read_target(truth)[kept], known.astype(np.float64)[kept])
     classes = np.unique(truth)
     if known.ndim == 1:
-        return Predictions(truth, known, classes)
+        kept = np.isin(known, classes)
+        labels = np.asarray(known[kept].tolist(), dtype=classes.dtype)
+        return Predictions(truth[kept], labels, classes)
     if known.shape[1] != classes.size:
         raise DataError(
             f"out_of_fold has {known.shape[1]} columns, and y has {classes.size} classes"

@@ -8,7 +8,7 @@
   const theme = document.getElementById("theme");
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches);
-  const nameTheme = () => { theme.textContent = isDark() ? "Light" : "Dark"; };
+  const nameTheme = () => { theme.textContent = isDark() ? "Light mode" : "Dark mode"; };
   // Pages in a sandbox, as in notebooks, have no storage.
   const remember = (value) => { try { localStorage.setItem("sumwise-theme", value); } catch { /* none */ } };
   try {
@@ -108,7 +108,7 @@
     for (const entry of entries) {
       if (!entry.isIntersecting) continue;
       for (const link of links.values()) link.removeAttribute("aria-current");
-      links.get(entry.target.id)?.setAttribute("aria-current", "true");
+      links.get(entry.target.id)?.setAttribute("aria-current", "location");
     }
   }, { rootMargin: "-15% 0px -75% 0px" });
   for (const section of document.querySelectorAll("main > section")) watch.observe(section);

@@ -46,7 +46,7 @@ def describe_tried(model: Any, key: str = "tried") -> Section | None:
         )
     blocks: list[Block] = [
         Table(f"{len(board)} entries by {board.metric}", columns, rows, 0),
-        _draw_board(board),
+        *_draw_board(board),
         Text(
             "Scores come from rows that the models had not seen; the ensemble's come from weights "
             "that were learned from other rows."
@@ -55,8 +55,10 @@ def describe_tried(model: Any, key: str = "tried") -> Section | None:
     return Section(key, "What was tried", blocks)
 
 
-def _draw_board(board: Any) -> Figure:
+def _draw_board(board: Any) -> list[Figure]:
     known = [entry for entry in board if np.isfinite(entry.score)][:_MOST_DRAWN]
+    if not known:
+        return []
     names = [entry.name for entry in known]
     score = np.array([entry.score for entry in known])
     half = NORMAL_95 * np.array([entry.std_error for entry in known])
@@ -75,4 +77,4 @@ def _draw_board(board: Any) -> Figure:
     )
     data = {"models": names, "score": score, "low": score - half, "high": score + half}
     caption = "With 95 % intervals over rows; gray models are not part of the ensemble."
-    return Figure("tried-scores", "Scores of what was tried", svg, data, caption)
+    return [Figure("tried-scores", "Scores of what was tried", svg, data, caption)]
