@@ -69,6 +69,19 @@ def test_a_table_of_the_user(flats, tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("has_arrow", [True, False])
+def test_dates_and_booleans_of_the_user_are_reported(has_arrow, tmp_path, capsys, request):
+    path, page = tmp_path / "t.csv", tmp_path / "r.html"
+    rows = [f"2026-01-{1 + k % 28:02},{k % 3 == 0},{k % 5},{k % 7}" for k in range(80)]
+    path.write_text("\n".join(["day,open,shop,sold", *rows]).replace("True", "true"))
+    if not has_arrow:
+        request.getfixturevalue("_no_arrow")
+    options = ["--task", "regression", "--max-rows", "70", "--report", str(page), *QUICK]
+    assert main(["compare", str(path), *options]) == 0
+    assert "day" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("few")
 def test_default_data_sets_have_files_of_their_own(tmp_path, capsys):
     options = ["--save", str(tmp_path / "best.sumwise"), "--report", str(tmp_path / "r.md")]
     assert main(["compare", "-q", *QUICK, *options]) == 0

@@ -43,9 +43,7 @@ def test_take_keeps_the_order_asked_for(table):
 
 
 def test_unknown_columns_are_named(table):
-    with pytest.raises(
-        UsageError, match=r"--id numbers: pets.csv has no column 'numbers'"
-    ):
+    with pytest.raises(UsageError, match=r"--id numbers: pets.csv has no column 'numbers'"):
         table.get("numbers", "--id")
     with pytest.raises(UsageError, match="no columns 'p', 'q'"):
         table.select(["p", "q"])

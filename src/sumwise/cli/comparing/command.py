@@ -54,12 +54,15 @@ class Task:
         What contenders are compared on.
     rows : LabeledRows or None
         All rows of a table of the user.
+    X : array or frame
+        The features of the compared rows as the best model reads them.
     metric : Metric
     folds : list of (train, test)
     """
 
     data: Dataset
     rows: LabeledRows | None
+    X: Any
     metric: Metric
     folds: list[Fold]
 
@@ -106,27 +109,28 @@ def _load_tasks(args: argparse.Namespace, options: ReadOptions, console: Console
         if given:
             raise UsageError(f"--{given[0]} needs a FILE")
         loaded = [load_dataset(name) for name in args.data or _DEFAULT_NAMES]
-        return [_make_task(args, data, None) for data in loaded]
+        return [_make_task(args, data, None, data.X) for data in loaded]
     table = read_table(args.file, options)
     console.say(f"{table.name}: {table.n_rows:,} rows, {len(table.names)} columns")
     rows = label_rows(table, assign_roles(table, args, console.say), args.drop_missing, console.say)
     name = "standard input" if args.file == STANDARD_INPUT else Path(args.file).stem
     data = from_rows(rows, name)
+    X = rows.X
     if len(data.y) > args.max_rows:
         console.say(f"compared on {args.max_rows:,} random rows (--max-rows)")
-        chosen = np.random.default_rng(0).permutation(len(data.y))[: args.max_rows]
-        data = data.take(np.sort(chosen))
-    return [_make_task(args, data, rows)]
+        chosen = np.sort(np.random.default_rng(0).permutation(len(data.y))[: args.max_rows])
+        data, X = data.take(chosen), rows.table.take(chosen).select(rows.roles.features)
+    return [_make_task(args, data, rows, X)]
 
 
-def _make_task(args: argparse.Namespace, data: Dataset, rows: LabeledRows | None) -> Task:
+def _make_task(args: argparse.Namespace, data: Dataset, rows: LabeledRows | None, X: Any) -> Task:
     known = METRICS[data.task]
     name = args.metric or next(iter(known))
     if name not in known:
         raise UsageError(
             f"--metric {name}: {data.name} is a task of {data.task}; choose {', '.join(known)}"
         )
-    return Task(data, rows, known[name], split_folds(data, args.folds))
+    return Task(data, rows, X, known[name], split_folds(data, args.folds))
 
 
 # --- comparing ---
@@ -297,7 +301,7 @@ def _describe(
         data.task,
         task.metric.title,
         task.metric.greater_is_better,
-        data.X,
+        task.X,
         data.y,
         list(data.names),
         contenders,
