@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data",
         action="append",
         choices=_NAMES,
-        help="data set that needs no file, may be repeated: %(choices)s (default: the first two)",
+        help="data set that needs no file, may be repeated: %(choices)s (default: rentals)",
         metavar="NAME",
     )
     parser.add_argument("--folds", type=read_fold_count, default=5, metavar="N", help="default: 5")

@@ -82,8 +82,17 @@ def test_dates_and_booleans_of_the_user_are_reported(has_arrow, tmp_path, capsys
 
 
 @pytest.mark.usefixtures("few")
-def test_default_data_sets_have_files_of_their_own(tmp_path, capsys):
-    options = ["--save", str(tmp_path / "best.sumwise"), "--report", str(tmp_path / "r.md")]
+def test_several_data_sets_have_files_of_their_own(tmp_path, capsys):
+    options = [
+        "--data",
+        "rentals",
+        "--data",
+        "breast_cancer",
+        "--save",
+        str(tmp_path / "best.sumwise"),
+        "--report",
+        str(tmp_path / "r.md"),
+    ]
     assert main(["compare", "-q", *QUICK, *options]) == 0
     out = capsys.readouterr().out
     assert "rentals: 2-fold R², best first" in out

@@ -40,7 +40,7 @@ from sumwise.report import Comparison, report_comparison
 from sumwise.report import Contender as ReportedContender
 from sumwise.training.progress import format_seconds
 
-_DEFAULT_NAMES = NAMES[:2]
+_DEFAULT_NAMES = NAMES[:1]
 _MARKDOWN = {".md", ".markdown"}
 
 
