@@ -2,6 +2,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# What `make run` compares, and what it keeps.
+COMPARE ?= --report build/report.html --report build/report.md --save build/best.sumwise
+
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Bytecode is made by the first import of a module, and kept: pip would compile all modules.
 unexport PYTHONDONTWRITEBYTECODE
@@ -10,8 +13,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --editable
 .DEFAULT_GOAL := help
 .PHONY: run test lint kernels bench wheel clean help
 
-run: $(VENV)/.core  ## compare sumwise with scikit-learn; writes build/report.md
-	$(BIN)/sumwise compare --report build/report.md
+run: $(VENV)/.core  ## compare all ensembles; writes build/report.html and build/best.sumwise
+	$(BIN)/sumwise compare $(COMPARE)
 
 test: $(VENV)/.dev  ## lint and compile side by side, then run all tests
 	$(MAKE) --jobs=2 lint kernels
@@ -46,7 +49,8 @@ $(BIN)/python:
 
 # The stamps make a second call quick; `.dev` includes what `.core` installs.
 $(VENV)/.core: pyproject.toml | $(BIN)/python
-	$(INSTALL) .
+	@echo "Installing sumwise into $(VENV): about half a minute"
+	$(INSTALL) '.[progress]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python

@@ -55,7 +55,7 @@ def record_requests(work: Callable[[], None]) -> list[Request]:
 def warm_up() -> None:
     """Call every kernel that the package has, with all kinds of arguments."""
     # Import here: processes that only compile need no estimators.
-    from sumwise.cli.warmup import list_steps
+    from sumwise.cli.compiling import list_steps
 
     for step in chain.from_iterable(phase.values() for phase in list_steps()):
         step()

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from sumwise.cli.datasets import load_dataset
-from sumwise.cli.rentals import FEATURES, make_rentals
+from sumwise.cli.comparing.datasets import load_dataset
+from sumwise.cli.comparing.rentals import FEATURES, make_rentals
 
 
 @pytest.fixture(scope="module")

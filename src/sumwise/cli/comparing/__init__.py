@@ -1,0 +1,1 @@
+"""The parts of `sumwise compare`: data, contenders, cross-validation, what is shown of them."""

@@ -1,0 +1,1 @@
+"""Tables from files and from standard input, and the roles of their columns."""
