@@ -46,9 +46,11 @@ class FitPlan:
 
 
 def make_init(
-    owner: str, table: Table, signature: Mapping[str, Any], by_position: bool, has_more: bool
+    owner: str, table: Table, signature: Mapping[str, Any], by_position: bool = False
 ) -> Callable[..., None]:
     """Return a constructor whose parameters are those of another library.
+
+    It also takes all other names of the table; scikit-learn reads those of the signature only.
 
     Parameters
     ----------
@@ -57,20 +59,16 @@ def make_init(
     table : Table
     signature : mapping of str to Any
         Defaults by name, in order.
-    by_position : bool
+    by_position : bool, default=False
         Whether values may be passed by position.
-    has_more : bool
-        Whether it also takes the other names of the table.
     """
-    kind = inspect.Parameter.KEYWORD_ONLY
+    kind: Any = inspect.Parameter.KEYWORD_ONLY
     if by_position:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
     parameters += [
         inspect.Parameter(name, kind, default=value) for name, value in signature.items()
     ]
-    if has_more:
-        parameters.append(inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD))
     shown = inspect.Signature(parameters)
 
     def __init__(self: Any, *args: Any, **params: Any) -> None:  # noqa: N807 - becomes a method
@@ -342,8 +340,8 @@ def refuse_native(library: str, module: str, hints: Mapping[str, str]) -> Callab
         if name in hints:
             raise AttributeError(f"{module} has no {name}: {hints[name]}")
         raise AttributeError(
-            f"{module} has no {name}: it has the estimators and callbacks of {library}; for others, "
-            f"see docs/migration/from_{library.lower()}.md"
+            f"{module} has no {name}: it has the estimators and callbacks of {library}; see "
+            f"docs/migration/from_{library.lower()}.md"
         )
 
     return refuse

@@ -1,5 +1,6 @@
 """Metrics of other libraries: how far predictions are from the target, by their formulas."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -161,9 +162,8 @@ def poisson_loss(s: Scored) -> float:
 
 def full_poisson_loss(s: Scored) -> float:
     """Return the negative logarithm of the Poisson likelihood."""
-    from scipy.special import gammaln
-
-    return poisson_loss(s) + s.average(gammaln(s.y + 1.0))
+    log_factorial = np.vectorize(math.lgamma)(s.y + 1.0)
+    return poisson_loss(s) + s.average(log_factorial)
 
 
 def gamma_loss(s: Scored) -> float:
@@ -187,7 +187,9 @@ def tweedie_loss(power: float) -> Callable[[Scored], float]:
 
     def measure(s: Scored) -> float:
         mean = np.maximum(s.mean, 1e-10)
-        return s.average(mean ** (2 - power) / (2 - power) - s.y * mean ** (1 - power) / (1 - power))
+        return s.average(
+            mean ** (2 - power) / (2 - power) - s.y * mean ** (1 - power) / (1 - power)
+        )
 
     return measure
 

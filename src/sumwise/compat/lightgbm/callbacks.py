@@ -125,7 +125,9 @@ class LogEvaluation:
         """Write a line if it is due."""
         due = self.period > 0 and (env.iteration + 1) % self.period == 0
         if due and env.evaluation_result_list:
-            values = [f"{s}'s {name}: {value:g}" for s, name, value, _ in env.evaluation_result_list]
+            values = [
+                f"{s}'s {name}: {value:g}" for s, name, value, _ in env.evaluation_result_list
+            ]
             line = "\t".join([f"[{env.iteration + 1}]", *values])
             sys.stdout.write(line + "\n")
 
@@ -204,7 +206,12 @@ class CallUser:
         """Call it; return whether it has stopped training."""
         known = [tuple(own) for own in entries]
         env = CallbackEnv(
-            NoBooster(), self.params, n_rounds - 1, self.first, state.n_rounds, known  # type: ignore[arg-type]
+            NoBooster(),
+            self.params,
+            n_rounds - 1,
+            self.first,
+            state.n_rounds,
+            known,  # type: ignore[arg-type]
         )
         try:
             self.callback(env)

@@ -50,9 +50,7 @@ TABLE = Table(
         ),
         joint("boost_from_average", True, "`base_score`"),
         # trees
-        joint(
-            "num_leaves", 31, "`max_leaves`", "num_leaf max_leaves max_leaf max_leaf_nodes"
-        ),
+        joint("num_leaves", 31, "`max_leaves`", "num_leaf max_leaves max_leaf max_leaf_nodes"),
         joint("max_depth", -1, "`max_depth` (None for 0 or less)"),
         direct(
             "min_data_in_leaf",
@@ -234,9 +232,7 @@ TABLE = Table(
         refused("num_machines", 1, CLUSTER, "num_machine"),
         refused("local_listen_port", 12400, CLUSTER, "local_port port"),
         refused("time_out", 120, CLUSTER),
-        refused(
-            "machine_list_filename", "", CLUSTER, "machine_list_file machine_list mlist"
-        ),
+        refused("machine_list_filename", "", CLUSTER, "machine_list_file machine_list mlist"),
         refused("machines", "", CLUSTER, "workers nodes"),
         refused("top_k", 20, "`sumwise.dask` has voting among workers", "topk"),
         refused("bagging_by_query", False, "use `sumwise.GroupSubsample`"),
@@ -309,7 +305,10 @@ TABLE = Table(
                 ("config", "config_file"),
                 ("task", "task_type"),
                 ("data", "train train_data train_data_file data_filename"),
-                ("valid", "test valid_data valid_data_file test_data test_data_file valid_filenames"),
+                (
+                    "valid",
+                    "test valid_data valid_data_file test_data test_data_file valid_filenames",
+                ),
                 ("input_model", "model_input model_in"),
                 ("output_model", "model_output model_out"),
                 ("snapshot_freq", "save_period"),

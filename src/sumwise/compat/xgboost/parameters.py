@@ -72,7 +72,7 @@ TABLE = Table(
         joint("normalize_type", "tree", "`Dart(normalize)`"),
         # features
         joint("missing", np.nan, "replaced by NaN in arrays"),
-        joint("enable_categorical", False, "`categorical_features`: None or \"auto\""),
+        joint("enable_categorical", False, '`categorical_features`: None or "auto"'),
         joint("feature_types", None, '`categorical_features`: those of type "c"'),
         joint("max_cat_to_onehot", 4, "`Native(onehot_limit)`"),
         joint("max_cat_threshold", 64, "`Native(max_categories)`"),
@@ -112,9 +112,7 @@ TABLE = Table(
             )
         ),
         ignored("tolerance", 0.0, "linear models take `n_estimators` rounds"),
-        ignored(
-            "feature_selector", "cyclic", "linear models go through the coefficients in order"
-        ),
+        ignored("feature_selector", "cyclic", "linear models go through the coefficients in order"),
         ignored("refresh_leaf", True, "belongs to an updater that is not there"),
         # another model
         refused("sample_type", "uniform", "rounds are dropped with equal probability"),
@@ -304,5 +302,7 @@ def _find_device(owner: str, device: str, method: str) -> str:
         return "cuda"
     device = device.replace("gpu", "cuda")
     if device != "cpu" and not device.startswith("cuda"):
-        raise ParameterError(f"{owner}: device={device!r}; must be 'cpu', 'cuda' or 'cuda:<number>'")
+        raise ParameterError(
+            f"{owner}: device={device!r}; must be 'cpu', 'cuda' or 'cuda:<number>'"
+        )
     return device
