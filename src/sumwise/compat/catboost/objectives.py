@@ -157,7 +157,7 @@ def list_metrics(options: Options) -> dict[str, Metric]:
         Metric("Logloss", m.log_loss, by_classes=2),
         Metric("CrossEntropy", m.log_loss, by_classes=2),
         Metric("MultiClass", m.log_loss, by_classes=3),
-        Metric("AUC", m.area_under_curve, True, 2),
+        Metric("AUC", lambda s: m.area_under_curve(s._replace(weight=None)), True, 2),
         Metric("PRAUC", m.by_sklearn("average_precision_score", "mean"), True, 2),
         Metric("BrierScore", m.brier_score, by_classes=2),
         Metric("Accuracy", label("accuracy_score"), True, 0),

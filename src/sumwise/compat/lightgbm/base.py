@@ -106,7 +106,8 @@ class BaseLightGBM(CompatEstimator):
             classes = find_classes(y) if is_class else None
             params = translate(self._owner, values, is_class)
             params["loss"], own_metric = find_loss(self._owner, values, is_class)
-            params |= self._find_base_score(values, classes)
+            if init_score is None:
+                params |= self._find_base_score(values, classes, y, sample_weight)
             features = self._find_features(values, X, feature_name, categorical_feature)
             params |= features
             sample_weight = self._weigh(values, y, sample_weight, classes)
@@ -132,10 +133,16 @@ class BaseLightGBM(CompatEstimator):
     # --- steps of a fit ---
 
     def _find_base_score(
-        self, values: Mapping[str, Any], classes: np.ndarray | None
+        self, values: Mapping[str, Any], classes: np.ndarray | None, y: Any, sample_weight: Any
     ) -> dict[str, Any]:
+        """Return where the model starts, if that is not the best constant."""
         if values["boost_from_average"]:
-            return {}
+            if classes is None or classes.size != 2 or not _scales_classes(values):
+                return {}
+            # The average of LightGBM does not count the factors of classes.
+            is_second = np.asarray(y) == classes[1]
+            weight = None if sample_weight is None else np.asarray(sample_weight)
+            return {"base_score": float(np.average(is_second, weights=weight))}
         if not isinstance(self, CompatClassifier):
             return {"base_score": 0.0}
         n_classes = 2 if classes is None else classes.size
@@ -176,7 +183,7 @@ class BaseLightGBM(CompatEstimator):
         scale = values["scale_pos_weight"]
         if values["is_unbalance"] and scale != 1.0:
             raise ParameterError(f"{self._owner}: pass is_unbalance or scale_pos_weight, not both")
-        if values["is_unbalance"] or scale != 1.0:
+        if _scales_classes(values):
             if classes is None or classes.size != 2:
                 name = "is_unbalance" if values["is_unbalance"] else "scale_pos_weight"
                 raise ParameterError(f"{self._owner}: {name} is for two classes")
@@ -441,6 +448,10 @@ class BaseLightGBM(CompatEstimator):
         n_classes = model.classes_.size if hasattr(model, "classes_") else None
         name = self._name_objective({"objective": None}, n_classes)
         self._learned = {"objective_": name, "feature_name_": None}
+
+
+def _scales_classes(values: Mapping[str, Any]) -> bool:
+    return bool(values["is_unbalance"]) or values["scale_pos_weight"] != 1.0
 
 
 def _as_list(given: Any) -> list[Any]:
