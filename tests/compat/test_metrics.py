@@ -32,7 +32,9 @@ def data(task):
 
 
 def fits(metric, task):
-    return metric.by_classes in (-1, TASKS[task]) or (metric.by_classes == 0 and task != "regression")
+    return metric.by_classes in (-1, TASKS[task]) or (
+        metric.by_classes == 0 and task != "regression"
+    )
 
 
 def scored(model, X, y, raw):
@@ -76,9 +78,7 @@ def test_xgboost(task):
     extra = {"binary": ["error@0.7"]}.get(task, [])
     model = kind(n_estimators=3, n_jobs=1, eval_metric=names + extra, **objective)
     weight = weights(y_val.size)
-    model.fit(
-        X, y, eval_set=[(X_val, y_val)], verbose=False, sample_weight_eval_set=[weight]
-    )
+    model.fit(X, y, eval_set=[(X_val, y_val)], verbose=False, sample_weight_eval_set=[weight])
     found = scored(model, X_val, y_val, model.predict(X_val, output_margin=True))
     measured = {k: (find_parametric(k) or known[k]).measure(found) for k in names + extra}
     theirs = {k: v[-1] for k, v in model.evals_result()["validation_0"].items()}

@@ -202,7 +202,9 @@ def test_categories():
         table.to_numpy(), y, feature_name=["a", "b"], categorical_feature=["b"]
     )
     assert names.feature_name_ == ["a", "b"]
-    np.testing.assert_array_equal(names.predict(table.to_numpy()), by_number.predict(table.to_numpy()))
+    np.testing.assert_array_equal(
+        names.predict(table.to_numpy()), by_number.predict(table.to_numpy())
+    )
 
 
 def test_importances():
@@ -221,7 +223,9 @@ def test_models_are_saved_loaded_and_continued(tmp_path):
     own.save_model(path)
     loaded = ours.LGBMRegressor().load_model(path)
     np.testing.assert_array_equal(loaded.predict(X_val), own.predict(X_val))
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(own)).predict(X_val), own.predict(X_val))
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(own)).predict(X_val), own.predict(X_val)
+    )
     np.testing.assert_array_equal(sumwise.load(path).predict(X_val), own.predict(X_val))
 
     theirs = lightgbm.LGBMRegressor(**SMALL).fit(X, y)

@@ -89,9 +89,7 @@ def test_weights_and_margins_agree():
     assert np.abs(theirs.predict_proba(X_val) - own.predict_proba(X_val)).mean() < 0.05
     margin, margin_val = np.linspace(-1, 1, y.size), np.linspace(-1, 1, y_val.size)
     theirs, own = fit_both("XGBClassifier", X, y, SMALL, base_margin=margin)
-    a, b = (
-        m.predict(X_val, output_margin=True, base_margin=margin_val) for m in (theirs, own)
-    )
+    a, b = (m.predict(X_val, output_margin=True, base_margin=margin_val) for m in (theirs, own))
     assert np.abs(a - b).mean() < 0.4
     own_proba = own.predict_proba(X_val, base_margin=margin_val)
     np.testing.assert_allclose(own_proba[:, 1], 1 / (1 + np.exp(-b)))
@@ -192,7 +190,9 @@ def test_verbose_is_silent_unless_it_is_set(capfd):
 
 def test_metrics_of_the_user_are_costs():
     X, X_val, y, y_val = split("regression")
-    own = ours.XGBRegressor(n_estimators=200, eval_metric=mean_absolute_error, early_stopping_rounds=3)
+    own = ours.XGBRegressor(
+        n_estimators=200, eval_metric=mean_absolute_error, early_stopping_rounds=3
+    )
     own.fit(X, y, eval_set=[(X_val, y_val)])
     scores = own.evals_result()["validation_0"]["mean_absolute_error"]
     assert own.best_iteration == np.argmin(scores)
@@ -227,7 +227,9 @@ def test_models_are_saved_loaded_and_continued(tmp_path):
     loaded = ours.XGBRegressor()
     loaded.load_model(path)
     np.testing.assert_array_equal(loaded.predict(X_val), own.predict(X_val))
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(own)).predict(X_val), own.predict(X_val))
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(own)).predict(X_val), own.predict(X_val)
+    )
     theirs = xgboost.XGBRegressor(**SMALL).fit(X, y)
     theirs.save_model(tmp_path / "model.json")
     with pytest.raises(ModelFileError, match=r"read by sumwise\.from_xgboost"):
