@@ -88,8 +88,8 @@ def count_columns(X: Any) -> int:
 
 def list_columns(X: Any) -> list[str] | None:
     """Return the names of the features of a frame, None of an array."""
-    columns = getattr(X, "columns", None)
-    columns = getattr(X, "column_names", None) if columns is None else columns
+    columns = getattr(X, "column_names", None)  # of Arrow, whose columns are data
+    columns = getattr(X, "columns", None) if columns is None else columns
     return None if columns is None else [str(name) for name in columns]
 
 

@@ -230,7 +230,7 @@ def test_models_are_saved_loaded_and_continued(tmp_path):
 
     theirs = lightgbm.LGBMRegressor(**SMALL).fit(X, y)
     theirs.booster_.save_model(tmp_path / "model.txt")
-    with pytest.raises(ModelFileError, match="read by sumwise.from_lightgbm"):
+    with pytest.raises(ModelFileError, match=r"read by sumwise\.from_lightgbm"):
         loaded.load_model(tmp_path / "model.txt")
     with pytest.raises(ModelFileError, match="LGBMClassifier cannot hold"):
         ours.LGBMClassifier().load_model(path)
@@ -242,7 +242,7 @@ def test_models_are_saved_loaded_and_continued(tmp_path):
 
 def test_clear_errors():
     X, _, y, _ = split("binary")
-    with pytest.raises(UnknownParameterError, match="no parameter 'num_leafs'.* 'num_leaf"):
+    with pytest.raises(UnknownParameterError, match=r"no parameter 'num_leafs'.* 'num_leaf"):
         ours.LGBMClassifier(num_leafs=3)
     with pytest.raises(UnknownParameterError, match="no parameter 'leaves'"):
         ours.LGBMClassifier().set_params(leaves=3)

@@ -27,7 +27,7 @@ def fit_both(kind, X, y, params, **options):
 
 @pytest.mark.parametrize("task", ["binary", "several"])
 def test_classifiers_agree(task):
-    X, X_val, y, y_val = split(task)
+    X, X_val, y, _ = split(task)
     theirs, own = fit_both("XGBClassifier", X, y, SMALL)
     difference = np.abs(theirs.predict_proba(X_val) - own.predict_proba(X_val))
     assert difference.mean() < 0.05
@@ -96,13 +96,13 @@ def test_weights_and_margins_agree():
 
 
 def test_missing_values():
-    X, X_val, y, _ = split("binary")
+    X, _, y, _ = split("binary")
     coded = np.where(np.arange(X.size).reshape(X.shape) % 7 == 0, -999.0, X)
     with_nan = np.where(coded == -999.0, np.nan, coded)
     a = ours.XGBClassifier(**SMALL, missing=-999.0).fit(coded, y)
     b = ours.XGBClassifier(**SMALL).fit(with_nan, y)
     np.testing.assert_array_equal(a.predict_proba(coded), b.predict_proba(with_nan))
-    with pytest.raises(DataError, match="missing=-999.0 is replaced in NumPy arrays only"):
+    with pytest.raises(DataError, match=r"missing=-999\.0 is replaced in NumPy arrays only"):
         a.fit(pd.DataFrame(coded), y)
     # As in XGBoost, what a sparse matrix does not store is missing.
     holes = np.where(np.isnan(with_nan), 0.0, with_nan)

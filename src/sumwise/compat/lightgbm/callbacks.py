@@ -18,6 +18,13 @@ class EarlyStopException(Exception):  # noqa: N818 - LightGBM's name
         The best round, counted from 0.
     best_score : list of tuple
         What was measured after it, as in ``CallbackEnv.evaluation_result_list``.
+
+    Examples
+    --------
+    >>> from sumwise.compat.lightgbm import EarlyStopException
+    >>> def stop_after_three(env):
+    ...     if env.iteration == 2:
+    ...         raise EarlyStopException(env.iteration, env.evaluation_result_list)
     """
 
     def __init__(self, best_iteration: int, best_score: Any) -> None:
@@ -51,6 +58,18 @@ class CallbackEnv(NamedTuple):
         The rounds that are trained.
     evaluation_result_list : list of tuple
         (name of the set, name of the metric, value, whether higher is better).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sumwise.compat.lightgbm import CallbackEnv, LGBMRegressor
+    >>> rounds = []
+    >>> def watch(env: CallbackEnv) -> None:
+    ...     rounds.append(env.iteration)
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = LGBMRegressor(n_estimators=3).fit(X, y, callbacks=[watch])
+    >>> rounds
+    [0, 1, 2]
     """
 
     model: Any
@@ -84,6 +103,16 @@ def early_stopping(
     Returns
     -------
     EarlyStopping
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sumwise.compat.lightgbm import LGBMRegressor, early_stopping
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> sets = [(X[:100], y[:100])]
+    >>> model = LGBMRegressor().fit(X[100:], y[100:], eval_set=sets, callbacks=[early_stopping(5)])
+    >>> 0 < model.best_iteration_ < 100
+    True
     """
     return EarlyStopping(stopping_rounds, first_metric_only, min_delta)
 
@@ -111,6 +140,18 @@ def log_evaluation(period: int = 1, show_stdv: bool = True) -> "LogEvaluation":
     Returns
     -------
     LogEvaluation
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sumwise.compat.lightgbm import LGBMRegressor, log_evaluation
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> show = log_evaluation(period=2)
+    >>> model = LGBMRegressor(n_estimators=4).fit(
+    ...     X, y, eval_set=[(X, y)], callbacks=[show]
+    ... )  # doctest: +ELLIPSIS
+    [2]...training's l2: ...
+    [4]...training's l2: ...
     """
     return LogEvaluation(period)
 
@@ -143,6 +184,17 @@ def record_evaluation(eval_result: dict[str, dict[str, list[float]]]) -> "Record
     Returns
     -------
     RecordEvaluation
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sumwise.compat.lightgbm import LGBMRegressor, record_evaluation
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> found = {}
+    >>> record = record_evaluation(found)
+    >>> model = LGBMRegressor(n_estimators=4).fit(X, y, eval_set=[(X, y)], callbacks=[record])
+    >>> len(found["training"]["l2"])
+    4
     """
     if not isinstance(eval_result, dict):
         raise TypeError("eval_result should be a dictionary")
@@ -176,6 +228,14 @@ def reset_parameter(**kwargs: Any) -> "ResetParameter":
     Returns
     -------
     ResetParameter
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sumwise.compat.lightgbm import LGBMRegressor, reset_parameter
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> rates = reset_parameter(learning_rate=lambda k: 0.2 * 0.99**k)
+    >>> model = LGBMRegressor(n_estimators=20).fit(X, y, callbacks=[rates])
     """
     return ResetParameter(kwargs)
 

@@ -9,6 +9,14 @@ from sumwise.compat.evaluation import Entry
 from sumwise.errors import ParameterError
 from sumwise.training.callbacks import RoundState
 
+__all__ = [
+    "EarlyStopping",
+    "EvaluationMonitor",
+    "LearningRateScheduler",
+    "TrainingCallback",
+    "TrainingCheckPoint",
+]
+
 EvalsLog = dict[str, dict[str, list[float]]]
 
 
@@ -17,6 +25,18 @@ class TrainingCallback:
 
     ``model`` is None: there is no booster. ``evals_log`` has what was measured so far, by set and
     metric, as ``evals_result()``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sumwise.compat import xgboost as xgb
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> class StopAfterThree(xgb.callback.TrainingCallback):
+    ...     def after_iteration(self, model, epoch, evals_log):
+    ...         return epoch == 2
+    >>> model = xgb.XGBRegressor(callbacks=[StopAfterThree()]).fit(X, y)
+    >>> model.model_.best_iteration_
+    3
     """
 
     def before_training(self, model: Any) -> Any:
@@ -54,6 +74,17 @@ class EarlyStopping(TrainingCallback):
         use those up to the best.
     min_delta : float, default=0.0
         An improvement must be larger than this.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sumwise.compat import xgboost as xgb
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> stop = xgb.callback.EarlyStopping(5, save_best=True)
+    >>> model = xgb.XGBRegressor(callbacks=[stop])
+    >>> model = model.fit(X[100:], y[100:], eval_set=[(X[:100], y[:100])])
+    >>> model.best_iteration + 1 == model.model_.best_iteration_
+    True
     """
 
     def __init__(
@@ -93,6 +124,19 @@ class EvaluationMonitor(TrainingCallback):
         Rounds from one line to the next.
     show_stdv : bool, default=False
         Of cross-validation; has no effect.
+    logger : callable, default=None
+        What is called with a line instead.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sumwise.compat import xgboost as xgb
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> lines = []
+    >>> monitor = xgb.callback.EvaluationMonitor(period=2, logger=lines.append)
+    >>> model = xgb.XGBRegressor(n_estimators=4, callbacks=[monitor]).fit(X, y, eval_set=[(X, y)])
+    >>> len(lines)
+    2
     """
 
     def __init__(
@@ -127,6 +171,14 @@ class LearningRateScheduler(TrainingCallback):
     ----------
     learning_rates : callable or sequence of float
         A function of the round, counted from 0, or one rate per round.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sumwise.compat import xgboost as xgb
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> rates = xgb.callback.LearningRateScheduler(lambda k: 0.3 * 0.99**k)
+    >>> model = xgb.XGBRegressor(n_estimators=10, callbacks=[rates]).fit(X, y)
     """
 
     def __init__(self, learning_rates: Callable[[int], float] | Sequence[float]) -> None:
@@ -145,6 +197,18 @@ class TrainingCheckPoint(TrainingCallback):
         Refused.
     interval : int, default=100
         Rounds from one file to the next.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sumwise.compat import xgboost as xgb
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save = xgb.callback.TrainingCheckPoint(folder, interval=5)
+    ...     model = xgb.XGBRegressor(n_estimators=10, callbacks=[save]).fit(X, y)
+    ...     sorted(os.listdir(folder))
+    ['model_4.sumwise', 'model_9.sumwise']
     """
 
     def __init__(
