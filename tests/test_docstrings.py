@@ -37,8 +37,7 @@ PUBLIC = [
     *((export, name) for name in export.__all__ if not name.isupper()),
 ]
 READMES = ["README.md", "README.zh.md"]
-DOCS = Path(__file__).parents[1] / "docs"
-GUIDES = sorted(page for part in ("guide", "migration") for page in (DOCS / part).glob("*.md"))
+GUIDES = sorted((Path(__file__).parents[1] / "docs" / "guide").glob("*.md"))
 
 
 @pytest.fixture(autouse=True)
