@@ -114,12 +114,17 @@ TABLE = Table(
         ignored("tolerance", 0.0, "linear models take `n_estimators` rounds"),
         ignored("feature_selector", "cyclic", "linear models go through the coefficients in order"),
         ignored("refresh_leaf", True, "belongs to an updater that is not there"),
+        # of former versions, and still in many programs
+        quiet("use_label_encoder", None, "labels may be numbers or strings"),
+        ignored("predictor", None, SPEED),
+        ignored("single_precision_histogram", None, SPEED),
         # another model
         refused("sample_type", "uniform", "rounds are dropped with equal probability"),
         refused("one_drop", False, "a round may drop nothing"),
         refused("updater", None, "use `tree_method`, or `booster='gblinear'`"),
         refused("process_type", "default", "use `model_.refit(X, y)` to update leaves"),
         refused("default_direction", None, GENERAL),
+        refused("gpu_id", None, "use `device='cuda:0'`"),
         refused("huber_slope", 1.0, "belongs to a loss that is not there; use 'reg:absoluteerror'"),
         refused("aft_loss_distribution", None, "survival models are not supported"),
         refused("aft_loss_distribution_scale", None, "survival models are not supported"),
