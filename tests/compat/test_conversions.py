@@ -12,6 +12,7 @@ def test_seeds_and_threads():
     assert c.find_seed(7) == 7
     assert c.find_seed(np.random.default_rng(0)) == c.find_seed(np.random.default_rng(0))
     assert [c.find_threads(n) for n in (None, 0, -1, 3)] == [None, None, None, 3]
+    assert c.find_threads(-2) >= 1
 
 
 @pytest.mark.parametrize(
@@ -68,10 +69,10 @@ def test_objectives_get_no_weights():
         seen.append(weight)
         return raw - y, np.ones_like(y)
 
-    gradient, hessian = c.wrap_objective("Model", objective)(np.ones(2), np.zeros(2))
+    gradient, hessian = c.UserObjective("Model", objective)(np.ones(2), np.zeros(2))
     assert (gradient.tolist(), hessian.tolist(), seen) == ([-1.0, -1.0], [1.0, 1.0], [None])
     with pytest.raises(ParameterError, match="takes 1 arguments"):
-        c.wrap_objective("Model", lambda y: y)
+        c.UserObjective("Model", lambda y: y)
 
 
 def test_weights_of_classes():

@@ -57,6 +57,12 @@ def test_the_documentation_lists_every_row():
     assert text.count("\n") == 2 + len(TABLE.rows)
 
 
+def test_names_of_sumwise_in_a_message_are_explained():
+    assert TABLE.explain("Model: n_estimators=0; must be 1") == "n_estimators is set by rounds"
+    assert TABLE.explain("use sampler") == "sampler is set by rows"
+    assert TABLE.explain("nothing of ours") == ""
+
+
 @pytest.mark.parametrize(
     ("value", "other", "same"),
     [

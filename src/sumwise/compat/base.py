@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sumwise.compat.evaluation import Evaluation
 from sumwise.compat.table import Table
-from sumwise.errors import ModelFileError, ParameterError
+from sumwise.errors import DataError, ModelFileError, ParameterError
 from sumwise.estimators.boosting.classifier import GradientBoostingClassifier
 from sumwise.estimators.boosting.regressor import GradientBoostingRegressor
 from sumwise.estimators.fitted_state import starting_anew
@@ -164,7 +164,13 @@ class CompatEstimator(BaseEstimator):
             track_training_loss=plan.measure_training,
             callbacks=told,
         )
-        model.fit(plan.X, plan.y, plan.sample_weight, plan.init_score, **options)
+        try:
+            model.fit(plan.X, plan.y, plan.sample_weight, plan.init_score, **options)
+        except (DataError, ParameterError) as error:
+            hint = self._table.explain(str(error))
+            if not hint:
+                raise
+            raise type(error)(f"{error} ({self._owner}: {hint})") from error
         model.callbacks, model.scoring = None, "loss"  # they know the rows of this fit
         return model
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from sumwise.errors import ParameterError
 
@@ -22,8 +23,10 @@ def find_seed(given: Any) -> Any:
 
 
 def find_threads(given: Any) -> Any:
-    """Return ``n_jobs``: 0 and -1 stand for all threads."""
-    return None if given in (None, 0, -1) else given
+    """Return ``n_jobs``: 0 and -1 stand for all threads, -2 for all but one."""
+    if given in (None, 0, -1):
+        return None
+    return effective_n_jobs(given) if given < 0 else given
 
 
 def read_names(given: Any) -> Any:
@@ -61,23 +64,24 @@ def list_rest(groups: Iterable[Iterable[Any]], names: list[str] | None, n_featur
     return [k for k in range(n_features) if k not in used]
 
 
-def wrap_objective(owner: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a loss function of sumwise from an objective (y, predictions, weight, ...).
+class UserObjective:
+    """A loss function of sumwise from an objective (y_true, y_pred) or (y_true, y_pred, weight).
 
-    Weights are applied by sumwise: the function gets None.
+    Weights are applied by sumwise: a function that takes them gets None.
     """
-    parameters = inspect.signature(function).parameters
-    n_taken = len(parameters)
-    if not 2 <= n_taken <= 3:
-        raise ParameterError(
-            f"{owner}: an objective is a function of (y_true, y_pred), which returns gradient and "
-            f"hessian; this one takes {n_taken} arguments"
-        )
 
-    def gradient(y: np.ndarray, raw: np.ndarray) -> Any:
-        return function(y, raw) if n_taken == 2 else function(y, raw, None)
+    def __init__(self, owner: str, function: Callable[..., Any]) -> None:
+        n_taken = len(inspect.signature(function).parameters)
+        if not 2 <= n_taken <= 3:
+            raise ParameterError(
+                f"{owner}: an objective is a function of (y_true, y_pred), which returns gradient "
+                f"and hessian; this one takes {n_taken} arguments"
+            )
+        self.function, self.takes_weight = function, n_taken == 3
 
-    return gradient
+    def __call__(self, y: np.ndarray, raw: np.ndarray) -> Any:
+        """Return gradient and hessian."""
+        return self.function(y, raw, None) if self.takes_weight else self.function(y, raw)
 
 
 def count_columns(X: Any) -> int:

@@ -11,6 +11,7 @@ A row is made by one of five functions, which say what happens to a value other 
 ===========  =======================================================================================
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -177,6 +178,21 @@ class Table:
             for row in self.rows
             if row.kind == DIRECT
         }
+
+    def explain(self, message: str) -> str:
+        """Return what the names of our parameters in a message are here, "" if there are none."""
+        words = set(re.findall(r"\w+", message))
+        found: dict[str, list[str]] = {}
+        for row in self.rows:
+            ours = re.match(r"`(\w+)", row.text)
+            if row.kind in (DIRECT, JOINT) and ours is not None:
+                found.setdefault(ours[1], []).append(row.name)
+        hints = [
+            f"{ours} is set by {', '.join(theirs)}"
+            for ours, theirs in found.items()
+            if ours in words and ours not in theirs
+        ]
+        return "; ".join(hints)
 
     def to_markdown(self) -> str:
         """Return the table for the documentation."""

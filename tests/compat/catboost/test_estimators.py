@@ -212,7 +212,7 @@ def test_categories_and_pools():
     from_pool = ours.CatBoostRegressor(**SMALL).fit(pool, eval_set=pool)
     assert np.corrcoef(from_pool.predict(pool), own.predict(table))[0, 1] > 0.99
     assert set(from_pool.evals_result_) == {"learn", "validation"}
-    with pytest.raises(ValueError, match="kind"):
+    with pytest.raises(DataError, match=r"'kind' holds strings.*is set by cat_features"):
         ours.CatBoostRegressor(**SMALL).fit(table, y)
     with pytest.raises(DataError, match=r"Pool\(group_id=...\) is not supported"):
         ours.Pool(table, y, group_id=np.zeros(800))

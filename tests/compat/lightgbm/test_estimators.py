@@ -152,13 +152,26 @@ def test_callbacks_show_change_and_stop(capsys):
         X, y, eval_set=[(X_val, y_val)], callbacks=[show, rates, stop_at_three]
     )
     assert own.best_iteration_ == own.n_iter_ == 2
-    assert own.model_.learning_rate(3) == 0.125
+    assert own.model_.learning_rate[3] == 0.125
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("[2]\tvalid_0's l2: ")
     with pytest.raises(ParameterError, match="only learning_rate can change"):
         ours.reset_parameter(num_leaves=[3, 4])
     with pytest.raises(AttributeError, match="no booster of LightGBM"):
         ours.LGBMRegressor(n_estimators=2).fit(X, y, callbacks=[lambda env: env.model.eval])
+
+
+def test_callbacks_of_lightgbm_itself_work():
+    X, X_val, y, y_val = split("regression")
+    seen = {}
+    stop = lightgbm.early_stopping(5, verbose=False)
+    options = {"eval_set": [(X_val, y_val)], "callbacks": [stop, lightgbm.record_evaluation(seen)]}
+    own = ours.LGBMRegressor(learning_rate=0.3, n_estimators=200).fit(X, y, **options)
+    same = ours.LGBMRegressor(learning_rate=0.3, n_estimators=200, early_stopping_round=5)
+    same.fit(X, y, eval_set=[(X_val, y_val)])
+    assert own.best_iteration_ == same.best_iteration_ > 0
+    assert own.best_score_ == same.best_score_
+    assert seen["valid_0"]["l2"] == own.evals_result_["valid_0"]["l2"]
 
 
 def test_a_metric_of_the_user_says_its_name_and_direction():
@@ -258,6 +271,8 @@ def test_clear_errors():
     ):
         with pytest.raises(ParameterError, match=words):
             ours.LGBMClassifier(objective=objective).fit(X, y)
+    with pytest.raises(ParameterError, match=r"max_leaves=1; .*max_leaves is set by num_leaves"):
+        ours.LGBMClassifier(num_leaves=1).fit(X, y)
     with pytest.raises(ParameterError, match="do not name feature 2"):
         ours.LGBMClassifier(interaction_constraints=[[0, 1]]).fit(X, y)
     with pytest.raises(AttributeError, match="use LGBMClassifier or LGBMRegressor"):

@@ -33,6 +33,23 @@ class EarlyStopException(Exception):  # noqa: N818 - LightGBM's name
         self.best_score = best_score
 
 
+class EvalResult(NamedTuple):
+    """What was measured on a set: unpacks as (set, metric, value, whether higher is better)."""
+
+    dataset_name: str
+    metric_name: str
+    metric_value: float
+    maximize: bool
+
+    @property
+    def metric_std_dev(self) -> None:
+        """None: of cross-validation."""
+
+    def is_cv_result(self) -> bool:
+        """Return whether it is the mean over the folds of a cross-validation: no."""
+        return False
+
+
 class NoBooster:
     """Stands for the booster that a callback would get from LightGBM."""
 
@@ -57,7 +74,8 @@ class CallbackEnv(NamedTuple):
     begin_iteration, end_iteration : int
         The rounds that are trained.
     evaluation_result_list : list of tuple
-        (name of the set, name of the metric, value, whether higher is better).
+        (name of the set, name of the metric, value, whether higher is better); as attributes:
+        ``dataset_name``, ``metric_name``, ``metric_value`` and ``maximize``.
 
     Examples
     --------
@@ -77,7 +95,7 @@ class CallbackEnv(NamedTuple):
     iteration: int
     begin_iteration: int
     end_iteration: int
-    evaluation_result_list: list[tuple[str, str, float, bool]]
+    evaluation_result_list: list[EvalResult]
 
 
 def early_stopping(
@@ -264,14 +282,14 @@ class CallUser:
 
     def __call__(self, n_rounds: int, entries: list[Entry], state: RoundState, /) -> bool:
         """Call it; return whether it has stopped training."""
-        known = [tuple(own) for own in entries]
+        known = [EvalResult(*own) for own in entries]
         env = CallbackEnv(
             NoBooster(),
             self.params,
             n_rounds - 1,
             self.first,
             state.n_rounds,
-            known,  # type: ignore[arg-type]
+            known,
         )
         try:
             self.callback(env)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from sumwise.compat import metrics as m
-from sumwise.compat.conversions import wrap_objective
+from sumwise.compat.conversions import UserObjective
 from sumwise.compat.metrics import Metric
 from sumwise.errors import ParameterError
 from sumwise.losses import Fair, Huber, Quantile, Tweedie
@@ -67,7 +67,7 @@ def find_loss(owner: str, values: Values, is_class: bool) -> tuple[Any, str | No
     """Return the loss, and the name of its metric (None for a classifier or a function)."""
     given = values["objective"]
     if callable(given):
-        return wrap_objective(owner, given), None
+        return UserObjective(owner, given), None
     if is_class:
         if given is None or given in CLASSIFICATION:
             return "log_loss", None
