@@ -9,6 +9,7 @@ from sumwise.compat.base import CompatRegressor, FitPlan, make_init, refuse_nati
 from sumwise.compat.evaluation import Evaluation
 from sumwise.compat.table import Table, direct, joint
 from sumwise.errors import ParameterError, UnknownParameterError
+from sumwise.estimators.fitted_state import starting_anew
 
 TABLE = Table("Other", [direct("rounds", 3, "n_estimators", "n_rounds"), joint("depth", 2, "-")])
 SIGNATURE = {"rounds": 3}
@@ -20,7 +21,7 @@ class Regressor(CompatRegressor):
     __init__ = make_init("Regressor", TABLE, SIGNATURE, by_position=True)
 
     def fit(self, X, y, best_round=None, keeps_all=False):
-        with self._starting_anew():
+        with starting_anew(self):
             params = TABLE.convert(self._resolve()) | {"learning_rate": 0.5}
             model = self._train(FitPlan(params, X, y, Evaluation([], [])))
             self._keep(model, best_round, keeps_all)

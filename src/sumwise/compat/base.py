@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -33,6 +33,8 @@ class FitPlan:
         What is measured after each round.
     init_model : estimator or None
         The model to continue; the rounds of ``params`` come after its own.
+    measure_training : bool
+        Whether the training loss is measured after each round.
     """
 
     params: dict[str, Any]
@@ -42,7 +44,7 @@ class FitPlan:
     sample_weight: Any = None
     init_score: Any = None
     init_model: Any = None
-    measure_training: bool = field(default=False)
+    measure_training: bool = False
 
 
 def make_init(
@@ -185,9 +187,6 @@ class CompatEstimator(BaseEstimator):
             else:
                 model = model.truncate(best_round)
         self.model_ = model
-
-    def _starting_anew(self) -> Any:
-        return starting_anew(self)
 
     # --- files ---
 

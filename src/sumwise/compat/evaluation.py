@@ -125,13 +125,6 @@ class Evaluation:
         return entries
 
 
-class FormatRound(Protocol):
-    """A function of the number of rounds and the entries that returns a line to show."""
-
-    def __call__(self, n_rounds: int, entries: list[Entry], /) -> str:
-        """Return the line."""
-
-
 def list_sets(eval_set: Any) -> list[Any]:
     """Return ``eval_set`` as a list of pairs (X, y); a single pair may be given as a tuple."""
     if eval_set is None:

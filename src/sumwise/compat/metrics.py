@@ -216,11 +216,6 @@ def error_rate_at(threshold: float) -> Callable[[Scored], float]:
     return lambda s: s.average((s.mean > threshold) != (s.y > 0.5))
 
 
-def accuracy(s: Scored) -> float:
-    """Return the share of rows whose most probable class is right."""
-    return 1.0 - error_rate(s)
-
-
 def brier_score(s: Scored) -> float:
     """Return the mean squared error of the probability of the second class."""
     return mean_squared_error(s)

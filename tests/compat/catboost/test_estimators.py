@@ -41,6 +41,15 @@ def test_classifiers_agree(task):
     shap = own.get_feature_importance(ours.Pool(X_val, y_val), type="ShapValues")
     pool = catboost.Pool(X_val, names[: y_val.size])
     assert shap.shape == theirs.get_feature_importance(pool, type="ShapValues").shape
+    leaves = own.calc_leaf_indexes(ours.Pool(X_val, y_val))
+    n_rows, n_trees = theirs.calc_leaf_indexes(catboost.Pool(X_val)).shape
+    assert leaves.shape == (n_rows, n_trees * (1 if task == "binary" else 3))  # a tree per class
+    np.testing.assert_allclose(np.exp(own.predict_log_proba(X_val)), own.predict_proba(X_val))
+    assert own.is_fitted()
+    assert own.random_seed_ == theirs.random_seed_ == 0
+    every = own.get_all_params()
+    assert (every["depth"], every["learning_rate"]) == (4, own.learning_rate_)
+    assert "od_wait" not in every
     stages = list(own.staged_predict_proba(X_val, eval_period=15))
     assert len(stages) == 3
     np.testing.assert_array_equal(stages[-1], own.predict_proba(X_val))
@@ -108,6 +117,8 @@ def test_the_best_round_is_kept_and_counted_from_zero():
     assert own.best_iteration_ == own.get_best_iteration() == np.argmin(scores)
     assert own.tree_count_ == own.best_iteration_ + 1
     assert own.best_score_["validation"]["RMSE"] == min(scores)
+    assert own.get_best_score() == own.best_score_
+    assert own.get_evals_result() == own.evals_result_
     assert own.best_score_["validation"].keys() == theirs.best_score_["validation"].keys()
     assert own.best_score_["validation"]["RMSE"] == pytest.approx(
         theirs.best_score_["validation"]["RMSE"], rel=0.1

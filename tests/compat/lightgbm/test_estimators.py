@@ -65,6 +65,7 @@ def test_classifiers_agree(task):
         {"subsample": 0.7, "subsample_freq": 1, "colsample_bytree": 0.8},
         {"boosting_type": "rf", "subsample": 0.7, "subsample_freq": 1},
         {"boost_from_average": False},
+        {"boost_from_average": False, "objective": "tweedie"},
         {"objective": lambda y, raw: (raw - y, np.ones_like(y))},
     ],
     ids=str,

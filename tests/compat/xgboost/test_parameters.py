@@ -73,6 +73,12 @@ def test_the_constructor_has_their_parameters_and_defaults():
         np.testing.assert_equal(own, other)
 
 
+def test_parameters_are_listed_as_theirs():
+    own, theirs = XGBRFRegressor(n_estimators=7), xgboost.XGBRFRegressor(n_estimators=7)
+    assert own.get_num_boosting_rounds() == theirs.get_num_boosting_rounds() == 1
+    assert own.get_xgb_params().keys() == theirs.get_xgb_params().keys()
+
+
 @pytest.mark.parametrize("method", ["fit", "predict", "predict_proba", "apply"])
 def test_methods_have_their_parameters(method):
     theirs = inspect.signature(getattr(xgboost.XGBClassifier, method)).parameters

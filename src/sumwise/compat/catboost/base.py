@@ -25,6 +25,7 @@ from sumwise.compat.starting import read_start
 from sumwise.compat.stopping import Patience
 from sumwise.compat.table import Table
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.fitted_state import starting_anew
 from sumwise.inspection.importance import importance
 from sumwise.training.callbacks import RoundState
 
@@ -129,7 +130,7 @@ class BaseCatBoost(CompatEstimator):
         -------
         self
         """
-        with self._starting_anew():
+        with starting_anew(self):
             self._refuse_options(others | {"plot": plot or None})
             values = self._resolve()
             said = {
@@ -393,7 +394,7 @@ class BaseCatBoost(CompatEstimator):
             yield self._predict_as(data, kind, self._find_rounds(ntree_start, end))
 
     def calc_leaf_indexes(self, data: Any, ntree_start: int = 0, ntree_end: int = 0) -> np.ndarray:
-        """Return the node that each row reaches in each tree.
+        """Return the node that each row reaches in each tree; a round has one tree per class.
 
         Parameters
         ----------

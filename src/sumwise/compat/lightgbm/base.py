@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from sumwise.compat.base import (
     CompatClassifier,
@@ -33,10 +34,16 @@ from sumwise.compat.starting import read_start
 from sumwise.compat.stopping import Patience
 from sumwise.compat.table import Table
 from sumwise.errors import DataError, IgnoredParameterWarning, ParameterError
+from sumwise.estimators.fitted_state import starting_anew
 from sumwise.estimators.warn import warn_user
 from sumwise.inspection.importance import importance
 
 _TRAINING = "training"
+# Predictions whose raw score is 0, of objectives without the identity link.
+_AT_ZERO = {
+    **dict.fromkeys(("poisson", "gamma", "tweedie"), 1.0),
+    **dict.fromkeys(("cross_entropy", "xentropy"), 0.5),
+}
 
 
 class BaseLightGBM(CompatEstimator):
@@ -100,7 +107,7 @@ class BaseLightGBM(CompatEstimator):
         -------
         self
         """
-        with self._starting_anew():
+        with starting_anew(self):
             values = self._resolve()
             is_class = isinstance(self, CompatClassifier)
             classes = find_classes(y) if is_class else None
@@ -143,8 +150,8 @@ class BaseLightGBM(CompatEstimator):
             is_second = np.asarray(y) == classes[1]
             weight = None if sample_weight is None else np.asarray(sample_weight)
             return {"base_score": float(np.average(is_second, weights=weight))}
-        if not isinstance(self, CompatClassifier):
-            return {"base_score": 0.0}
+        if not isinstance(self, CompatClassifier):  # the prediction whose raw score is 0
+            return {"base_score": _AT_ZERO.get(values["objective"], 0.0)}
         n_classes = 2 if classes is None else classes.size
         return {"base_score": 0.5 if n_classes <= 2 else np.full(n_classes, 1 / n_classes)}
 
@@ -363,7 +370,7 @@ class BaseLightGBM(CompatEstimator):
     # --- predictions ---
 
     def _find_rounds(self, start_iteration: int, num_iteration: int | None) -> Any:
-        self._model  # noqa: B018 - refuses a model that is not fitted
+        check_is_fitted(self)
         n_rounds = self.model_.best_iteration_
         start = max(start_iteration, 0)
         count = n_rounds if num_iteration is None or num_iteration <= 0 else num_iteration
@@ -411,13 +418,13 @@ class BaseLightGBM(CompatEstimator):
     @property
     def objective_(self) -> Any:
         """The objective, by LightGBM's name."""
-        self._model  # noqa: B018 - refuses a model that is not fitted
+        check_is_fitted(self)
         return self._learned["objective_"]
 
     @property
     def feature_name_(self) -> list[str]:
         """Names of the features, "Column_0" and so on for an array."""
-        self._model  # noqa: B018 - refuses a model that is not fitted
+        check_is_fitted(self)
         return self._learned["feature_name_"] or self._name_features("Column_{}")
 
     @property
@@ -436,7 +443,7 @@ class BaseLightGBM(CompatEstimator):
     @property
     def booster_(self) -> Any:
         """Refused: there is no booster of LightGBM."""
-        self._model  # noqa: B018 - refuses a model that is not fitted
+        check_is_fitted(self)
         raise AttributeError(
             f"{self._owner} has no booster_: the model is not one of LightGBM. model_ is the "
             "fitted estimator of sumwise; sumwise.export.to_lightgbm(model_) writes a file"

@@ -37,6 +37,7 @@ from sumwise.compat.xgboost.callbacks import (
 from sumwise.compat.xgboost.objectives import find_loss, find_parametric, list_metrics
 from sumwise.compat.xgboost.parameters import TABLE, translate
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.fitted_state import starting_anew
 from sumwise.inspection.importance import importance
 
 _IMPORTANCES = ("gain", "weight", "total_gain")
@@ -90,7 +91,7 @@ class BaseXGBoost(CompatEstimator):
         -------
         self
         """
-        with self._starting_anew():
+        with starting_anew(self):
             values = self._resolve()
             if feature_weights is not None:
                 values["feature_weights"] = feature_weights
@@ -347,8 +348,8 @@ class BaseXGBoost(CompatEstimator):
 
     def get_xgb_params(self) -> dict[str, Any]:
         """Return the parameters without those of the wrapper."""
-        others = ("callbacks", "early_stopping_rounds", "enable_categorical", "eval_metric",
-                  "feature_types", "importance_type", "missing", "n_estimators")  # fmt: skip
+        others = ("callbacks", "early_stopping_rounds", "enable_categorical",
+                  "feature_types", "feature_weights", "importance_type", "missing", "n_estimators")  # fmt: skip
         return {name: value for name, value in self.get_params().items() if name not in others}
 
     @property
