@@ -13,6 +13,7 @@ from matplotlib import pyplot
 
 import sumwise
 from sumwise import dask, diversity, export, inspection, peers, plotting, report, theory
+from sumwise.compat import catboost, lightgbm, xgboost
 from sumwise.docstrings import fill_docstring
 
 matplotlib.use("Agg")
@@ -26,11 +27,13 @@ PUBLIC = [
     *((sumwise, name) for name in sumwise.__all__ if not name.startswith("_")),
     *(
         (module, name)
-        for module in (dask, diversity, inspection, plotting, report)
+        for module in (dask, diversity, inspection, plotting, report, lightgbm, catboost)
         for name in module.__all__
     ),
     *((theory, name) for name in THEORY),
     (peers, "Alone"),
+    *((xgboost, name) for name in xgboost.__all__ if name != "callback"),
+    *((xgboost.callback, name) for name in xgboost.callback.__all__),
     *((export, name) for name in export.__all__ if not name.isupper()),
 ]
 READMES = ["README.md", "README.zh.md"]

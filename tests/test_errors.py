@@ -32,6 +32,7 @@ def test_errors_have_two_parents(error, builtin):
 
 def test_the_warning_is_a_user_warning():
     assert issubclass(errors.DataWarning, UserWarning)
+    assert issubclass(errors.IgnoredParameterWarning, UserWarning)
     assert not issubclass(errors.DataWarning, errors.SumwiseError)
 
 

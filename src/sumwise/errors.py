@@ -65,3 +65,7 @@ class ExplanationError(SumwiseError, ValueError):
 
 class DataWarning(UserWarning):
     """The data was changed in a way that may surprise."""
+
+
+class IgnoredParameterWarning(UserWarning):
+    """A parameter of another library has no effect here."""
