@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --editable
 
 .DEFAULT_GOAL := help
-.PHONY: run test lint kernels bench wheel clean help
+.PHONY: run test lint kernels docs bench wheel clean help
 
 run: $(VENV)/.core  ## compare sumwise with scikit-learn; writes build/report.md
 	$(BIN)/sumwise compare --report build/report.md
@@ -26,6 +26,9 @@ lint: $(VENV)/.dev  ## style, types, import layers, spelling
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell
+
+docs: $(VENV)/.docs  ## build the documentation site into build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/.dev  ## measure sumwise side by side with its rivals
 	$(BIN)/python -m benchmarks.compare
@@ -48,6 +51,10 @@ $(BIN)/python:
 $(VENV)/.core: pyproject.toml | $(BIN)/python
 	$(INSTALL) .
 	touch $@
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(INSTALL) '.[docs]'
+	touch $@ $(VENV)/.core
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(INSTALL) '.[dev]'

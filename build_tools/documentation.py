@@ -1,7 +1,7 @@
 """Hooks of mkdocs for the documentation site: sections, mathematics, pages from outside docs/.
 
-Formulas are written in LaTeX between dollars and become MathML here, so that pages need no script and
-no font of another server.
+Formulas are written in LaTeX between dollars and become MathML here, so that pages need neither
+a script nor a font of another server.
 """
 
 import html
@@ -42,11 +42,23 @@ def is_index(target: Any) -> bool:
 
 
 def expand(entry: dict[str, Any], docs: Path) -> dict[str, Any]:
-    """Return the entry of a section with its README and the pages that its tables link to."""
+    """Return the entry of a section: README, the pages that its tables link to, and others."""
     ((title, target),) = entry.items()
     if not is_index(target):
         return entry
-    return {title: [target, *read_sections(docs / target, docs)]}
+    pages = read_sections(docs / target, docs)
+    folder = (docs / target).parent
+    others = {page.relative_to(docs).as_posix() for page in folder.glob("*.md")}
+    return {title: [target, *pages, *sorted(others - {target} - list_targets(pages))]}
+
+
+def list_targets(pages: list[Any]) -> set[str]:
+    """Return the paths of all pages of a section."""
+    targets: set[str] = set()
+    for page in pages:
+        (target,) = page.values()
+        targets |= list_targets(target) if isinstance(target, list) else {target}
+    return targets
 
 
 def read_sections(readme: Path, docs: Path) -> list[Any]:
@@ -83,9 +95,19 @@ def on_page_markdown(text: str, page: Page, config: MkDocsConfig, files: Files) 
 
 
 def on_page_content(text: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Write formulas as MathML."""
+    """Write formulas as MathML, and make links of what docstrings refer to."""
+    if page.file.src_uri.startswith("api/"):
+        text = re.sub(r"<code>docs/([a-z_/]+)\.md</code>", r'<a href="../\1.html">\1</a>', text)
+        text = text.replace(":func:<code>", "<code>").replace(":class:<code>", "<code>")
     text = re.sub(r'<span class="arithmatex">\\\((.*?)\\\)</span>', write_inline, text, flags=re.S)
     return re.sub(r'<div class="arithmatex">\\\[(.*?)\\\]</div>', write_block, text, flags=re.S)
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Declare the language of pages in Chinese."""
+    if page.file.src_uri.startswith("zh/"):
+        return output.replace('<html lang="en"', '<html lang="zh"', 1)
+    return output
 
 
 def write_inline(formula: re.Match[str]) -> str:

@@ -1,6 +1,6 @@
 """Draw the pictures of the documentation again: ``python -m build_tools.pictures [PAGE ...]``.
 
-A picture of a page is drawn by the examples on that page, those of the gallery by ``examples/``. The
+A picture of a page is drawn by the examples on that page, one of the gallery by ``examples/``. The
 pages are given by their paths under docs/; without any, all pictures are drawn (several minutes).
 """
 
