@@ -5,6 +5,7 @@ a script nor a font of another server.
 """
 
 import html
+import logging
 import re
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ OUTSIDE = {"changelog.md": "CHANGELOG.md"}  # pages whose text is not in docs/
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Expand each entry of the navigation that names a README into a section."""
+    logging.getLogger("jieba").setLevel(logging.WARNING)  # it reports how it loads its words
     docs = Path(config.docs_dir)
     config.nav = [expand(entry, docs) for entry in config.nav if exists(entry, docs)]
     return config
