@@ -86,6 +86,7 @@ def test_formulas_are_mathml_and_no_placeholder_is_left(site):
         text = page.read_text(encoding="utf-8")
         assert "arithmatex" not in text, page
         assert "$$" not in text, page
+        assert "\\" not in "".join(re.findall(r"<math.*?</math>", text, flags=re.DOTALL)), page
     assert (site / "methods" / "adaboost.html").read_text("utf-8").count("<math") > 20
     reference = (site / "api" / "forests.html").read_text(encoding="utf-8")
     assert "{parameters}" not in reference
