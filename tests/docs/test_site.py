@@ -93,6 +93,12 @@ def test_formulas_are_mathml_and_no_placeholder_is_left(site):
     assert "max_features_per_tree" in reference
 
 
+def test_lists_and_tables_are_not_taken_for_text(site):
+    for page in site.rglob("*.html"):
+        for text in re.findall(r"<p>(.*?)</p>", page.read_text("utf-8"), flags=re.DOTALL):
+            assert not re.search(r"\n(- |\d\. |\|)", text), (page, text)
+
+
 def test_every_public_name_is_in_the_reference(pages):
     places = set().union(*(page.places for name, page in pages.items() if name.startswith("api/")))
     names = {f"sumwise.{name}" for name in sumwise.__all__ if name != "__version__"}
