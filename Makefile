@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --editable
 
 .DEFAULT_GOAL := help
-.PHONY: run test lint kernels bench wheel clean help
+.PHONY: run test lint kernels docs bench wheel clean help
 
 run: $(VENV)/.core  ## compare all ensembles; writes build/report.html and build/best.sumwise
 	$(BIN)/sumwise compare $(COMPARE)
@@ -29,6 +29,9 @@ lint: $(VENV)/.dev  ## style, types, import layers, spelling
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell
+
+docs: $(VENV)/.docs  ## build the documentation site into build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/.dev  ## measure sumwise side by side with its rivals
 	$(BIN)/python -m benchmarks.compare
@@ -52,6 +55,10 @@ $(VENV)/.core: pyproject.toml | $(BIN)/python
 	@echo "Installing sumwise into $(VENV): about half a minute"
 	$(INSTALL) '.[progress]'
 	touch $@
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(INSTALL) '.[docs]'
+	touch $@ $(VENV)/.core
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(INSTALL) '.[dev]'

@@ -1,4 +1,4 @@
-"""Docstrings are complete; the examples of public names, READMEs and guides run as printed."""
+"""Docstrings are complete; the examples of public names and READMEs run as printed."""
 
 import doctest
 import re
@@ -37,7 +37,6 @@ PUBLIC = [
     *((export, name) for name in export.__all__ if not name.isupper()),
 ]
 READMES = ["README.md", "README.zh.md"]
-GUIDES = sorted((Path(__file__).parents[1] / "docs" / "guide").glob("*.md"))
 
 
 @pytest.fixture(autouse=True)
@@ -108,17 +107,6 @@ def test_the_example_of_the_readme_runs(readme, tmp_path, monkeypatch, capsys):
     assert explanation[0].startswith("<Explanation of the prediction: 1,250 rows")
     assert 1_000 < float(rent) < 1_300
     assert (tmp_path / "model.c").is_file()
-
-
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
-def test_the_examples_of_a_guide_run(guide, tmp_path, monkeypatch):
-    text = guide.read_text(encoding="utf-8")
-    examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    monkeypatch.chdir(tmp_path)
-    exec("\n".join(examples), {"__name__": "guide"})
-    for picture in re.findall(r"!\[.*?\]\((.*?)\)", text):  # each is drawn by the examples
-        assert (guide.parent / picture).is_file()
-        assert (tmp_path / Path(picture).name).is_file()
 
 
 def test_both_readmes_show_the_same_figures():
