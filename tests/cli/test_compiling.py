@@ -140,6 +140,19 @@ def test_nothing_is_left_to_compile(warm, growth, kind, monkeypatch):
     assert count_signatures() == warm
 
 
+@pytest.mark.parametrize("kind", [GradientBoostingClassifier, GradientBoostingRegressor])
+def test_nothing_is_left_to_compile_for_defaults(warm, kind, monkeypatch):
+    """They measure how many rounds they need, and classes have statistics of their categories."""
+    monkeypatch.setattr(jobs, "count_cpus", lambda: 2)
+    monkeypatch.setattr(jobs, "STEPS_PER_THREAD", 1)
+    monkeypatch.setattr(jobs, "count_growers", lambda n_values: 99)
+    rng = np.random.default_rng(0)
+    X, y = np.round(rng.normal(scale=3, size=(300, 3))), rng.integers(2, size=300)
+    for weight in (None, np.arange(300)):
+        kind(categorical_features=[1]).fit(X, y, weight).predict(X)
+    assert count_signatures() == warm
+
+
 def test_no_explanation_is_left(warm):
     rng = np.random.default_rng(0)
     X, labels = rng.integers(0, 9, (600, 4)).astype(np.float32), rng.integers(0, 3, 600)

@@ -1,11 +1,14 @@
 """The number of rounds that a fit measures: few for noise, many for clean data."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from sumwise import GradientBoostingClassifier, GradientBoostingRegressor, Ordered, Plain
-from sumwise.errors import PeersError
-from sumwise.estimators.boosting import base, measured_rounds
+from sumwise.errors import ParameterError, PeersError
+from sumwise.estimators.boosting import base, measured_rounds, out_of_core
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 4))
@@ -91,3 +94,24 @@ def test_a_lost_peer_leaves_no_short_fit_to_continue(monkeypatch):
     with pytest.raises(PeersError) as caught:
         count_rounds(SIGNAL)
     assert caught.value.fitted is None
+
+
+def test_rounds_are_measured_on_pages(monkeypatch, bytes_of):
+    """There are no statistics of the target, so trees split by sets of categories."""
+
+    def cut(*args):
+        return replace(plan_pages(*args), page_rows=99, keeps_pages=False, keeps_sample=False)
+
+    plan_pages = out_of_core.plan_pages
+    monkeypatch.setattr(out_of_core, "plan_pages", cut)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(e=RNG.choice(["r", "g", "b"], 400))
+    y = RNG.integers(2, size=400)
+    rows = frame.assign(y=y)
+    expected = GradientBoostingClassifier(categorical_encoding="native").fit(frame, y)
+    found = GradientBoostingClassifier().fit(lambda: iter([rows[:150], rows[150:]]), "y")
+    assert bytes_of(found) == bytes_of(expected)
+    assert found.resolved_params_ == expected.resolved_params_
+    encoded = GradientBoostingClassifier().fit(frame, y)
+    assert encoded.resolved_params_["categorical_encoding"] == "ordered"
+    with pytest.raises(ParameterError, match="encodes categories by statistics of the target"):
+        GradientBoostingClassifier().fit(lambda: iter([rows]), "y", init_model=encoded)

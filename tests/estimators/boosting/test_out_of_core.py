@@ -25,7 +25,7 @@ from sumwise import (
     load,
 )
 from sumwise.errors import DataError, DataWarning, MemoryLimitError, ParameterError
-from sumwise.estimators.boosting import measured_rounds, out_of_core
+from sumwise.estimators.boosting import out_of_core
 from sumwise.tree import GrowthSettings
 from tests.threaded_peers import run_together
 
@@ -317,19 +317,6 @@ def test_predictions_of_sources(model, X, path, tmp_path):
         assert list(written.columns) == columns
     assert sorted(os.listdir(tmp_path)) == sorted(f"{method}.parquet" for method in named)
     assert np.array_equal(model.predict(path, rounds=2), model.predict(X, rounds=2))
-
-
-def test_defaults_split_by_sets_of_categories(frame, X, path, small_pages, monkeypatch):
-    """There are no statistics of the target; the rounds are measured on pages, too."""
-    monkeypatch.setattr(measured_rounds, "_PATIENCE", 3)
-    monkeypatch.setattr(measured_rounds, "_FEWEST", 2)
-    expected = GradientBoostingClassifier(categorical_encoding="native").fit(X, frame["label"])
-    found = GradientBoostingClassifier().fit(features_of(path, "label"), "label")
-    assert save(found) == save(expected)
-    assert found.resolved_params_ == expected.resolved_params_
-    started = GradientBoostingClassifier(categorical_encoding="ordered").fit(X, frame["label"])
-    with pytest.raises(ParameterError, match="encodes categories by statistics of the target"):
-        GradientBoostingClassifier().fit(path, "label", init_model=started)
 
 
 def test_labels_scores_and_encoded_categories(frame, X, path, tmp_path):
