@@ -348,8 +348,10 @@ class BaseXGBoost(CompatEstimator):
 
     def get_xgb_params(self) -> dict[str, Any]:
         """Return the parameters without those of the wrapper."""
-        others = ("callbacks", "early_stopping_rounds", "enable_categorical",
-                  "feature_types", "feature_weights", "importance_type", "missing", "n_estimators")  # fmt: skip
+        others = (
+            *("callbacks", "early_stopping_rounds", "enable_categorical", "feature_types"),
+            *("feature_weights", "importance_type", "missing", "n_estimators"),
+        )
         return {name: value for name, value in self.get_params().items() if name not in others}
 
     @property
