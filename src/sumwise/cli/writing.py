@@ -47,7 +47,12 @@ def write_columns(columns: Mapping[str, np.ndarray], path: str | None, form: str
     content = _format(columns, form)
     if path is not None and path != "-":
         write_file(path, content)
-        return
+    else:
+        write_to_screen(content)
+
+
+def write_to_screen(content: str | bytes) -> None:
+    """Write to standard output, all of it even if a pipe takes it in parts."""
     # Python's unbuffered stream of text would drop the rest of what a pipe takes in part.
     sys.stdout.flush()
     write_bytes(sys.stdout.buffer, content.encode() if isinstance(content, str) else content)
