@@ -16,6 +16,7 @@ from sumwise.report.members import describe_contenders
 from sumwise.report.outcomes import describe_outcomes, describe_probabilities
 from sumwise.report.predictions import Predictions, name_features, read_known
 from sumwise.report.reproduction import describe_reproduction
+from sumwise.report.tried import describe_tried
 
 __all__ = ["Comparison", "Contender", "Task", "report_comparison"]
 
@@ -106,4 +107,8 @@ def _describe_model(comparison: Comparison, y: np.ndarray) -> list[Section | Non
     classes = getattr(model, "classes_", None)
     known = Predictions(y, predicted, None if classes is None else np.asarray(classes))
     note = f"{comparison.best_name} was fitted to all rows, which are the rows of these figures."
-    return [describe_learning(model), describe_features(model, comparison.X, known, note)]
+    return [
+        describe_tried(model),
+        describe_learning(model),
+        describe_features(model, comparison.X, known, note),
+    ]
