@@ -49,6 +49,13 @@ def test_format_of_the_output(path, given, expected):
     assert writing.find_output_format(path, given) == expected
 
 
+@pytest.mark.usefixtures("_no_arrow")
+def test_formats_that_need_arrow_are_refused_before_the_work():
+    with pytest.raises(UsageError, match=r"the output is Parquet.*sumwise\[parquet\]"):
+        writing.find_output_format("a.parquet", None)
+    assert writing.find_output_format("a.jsonl", None) == "jsonl"
+
+
 def test_targets_are_checked_before_the_work(tmp_path, monkeypatch):
     writing.check_target(None)
     writing.check_target(str(tmp_path / "new.csv"))

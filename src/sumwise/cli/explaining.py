@@ -17,6 +17,7 @@ from sumwise.inspection.explanation import show_value
 def explain_table(args: argparse.Namespace, options: ReadOptions, console: Console) -> None:
     """Explain the predictions for a table as the options say."""
     check_target(args.output)
+    form = find_output_format(args.output, args.output_format)
     file = ModelFile(args.model)
     if not hasattr(file.model, "explain"):
         raise UsageError(f"{args.model}: {type(file.model).__name__} has no explanations")
@@ -44,7 +45,7 @@ def explain_table(args: argparse.Namespace, options: ReadOptions, console: Conso
     if args.output is not None:
         columns = {name: table.get(name) for name in ids}
         columns |= _list_columns(names, labels, values, base)
-        write_columns(columns, args.output, find_output_format(args.output, args.output_format))
+        write_columns(columns, args.output, form)
         if args.output != "-":
             console.say(f"wrote {args.output}: {table.n_rows:,} rows")
 

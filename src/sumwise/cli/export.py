@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> None:
     from sumwise.cli.console import Console
     from sumwise.cli.models import ModelFile
     from sumwise.cli.usage import UsageError
-    from sumwise.cli.writing import check_target, write_file
+    from sumwise.cli.writing import check_target, write_file, write_to_screen
 
     console = Console(args.quiet)
     name = args.format or _BY_SUFFIX.get(Path(args.output or "").suffix.lower())
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> None:
         if not form.is_text:
             write(file.model, path=args.output, **options)
         elif to_screen:
-            console.print(write(file.model, **options).removesuffix("\n"))
+            write_to_screen(write(file.model, **options).removesuffix("\n") + "\n")
         else:
             write_file(args.output, write(file.model, **options))
     if not to_screen:

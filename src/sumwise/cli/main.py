@@ -122,6 +122,7 @@ def _list_examples() -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
     args = build_parser().parse_args(argv)
+    args.words = list(sys.argv[1:] if argv is None else argv)  # to be repeated in reports
     try:
         args.run(args)
         sys.stdout.flush()

@@ -44,6 +44,7 @@ def run(args: argparse.Namespace) -> None:
 
     console = Console(args.quiet)
     check_target(args.output)
+    form = find_output_format(args.output, args.output_format)
     file = ModelFile(args.model)
     table = file.read(args.data, find_read_options(args))
     kept = list(args.id or [])
@@ -59,6 +60,6 @@ def run(args: argparse.Namespace) -> None:
     if args.no_probabilities:
         columns = {k: v for k, v in columns.items() if not k.startswith("probability_")}
     result = {name: table.get(name) for name in kept} | columns
-    write_columns(result, args.output, find_output_format(args.output, args.output_format))
+    write_columns(result, args.output, form)
     if args.output not in (None, "-"):
         console.say(f"wrote {args.output}: {table.n_rows:,} rows")

@@ -36,10 +36,17 @@ def write_file(path: str | Path, content: str | bytes) -> None:
 
 
 def find_output_format(path: str | None, given: str | None) -> str:
-    """Return the format that is given, else that of the file's name, else CSV."""
-    if given is not None:
-        return given
-    return BY_SUFFIX.get(Path(path).suffix.lower(), CSV) if path not in (None, "-") else CSV
+    """Return the format that is given, else that of the file's name, else CSV.
+
+    UsageError is raised if it needs pyarrow, which is not installed.
+    """
+    form = given
+    if form is None:
+        form = CSV if path is None else BY_SUFFIX.get(Path(path).suffix.lower(), CSV)
+    if form in (PARQUET, ARROW):
+        with explain_missing_arrow(f"the output is {form.capitalize()}"):
+            pass
+    return form
 
 
 def write_columns(columns: Mapping[str, np.ndarray], path: str | None, form: str) -> None:
@@ -47,7 +54,12 @@ def write_columns(columns: Mapping[str, np.ndarray], path: str | None, form: str
     content = _format(columns, form)
     if path is not None and path != "-":
         write_file(path, content)
-        return
+    else:
+        write_to_screen(content)
+
+
+def write_to_screen(content: str | bytes) -> None:
+    """Write to standard output, all of it even if a pipe takes it in parts."""
     # Python's unbuffered stream of text would drop the rest of what a pipe takes in part.
     sys.stdout.flush()
     write_bytes(sys.stdout.buffer, content.encode() if isinstance(content, str) else content)
@@ -64,8 +76,7 @@ def _format(columns: Mapping[str, np.ndarray], form: str) -> str | bytes:
             json.dumps(to_plain(dict(zip(names, row, strict=True))), ensure_ascii=False) + "\n"
             for row in rows
         )
-    with explain_missing_arrow(f"the output is {form.capitalize()}"):
-        import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa  # type: ignore[import-untyped]
 
     table = pa.table({name: pa.array(column, from_pandas=True) for name, column in columns.items()})
     buffer = io.BytesIO()

@@ -48,7 +48,9 @@ def test_the_whole_comparison_with_its_reports_and_model(tmp_path, capsys):
         assert f"| {contender.name} " in text.read_text(encoding="utf-8")
     assert "442 rows, 10 features, regression" in found.err
     assert f"model: {model}" in found.err
-    assert page.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
+    html = page.read_text(encoding="utf-8")
+    assert html.lower().startswith("<!doctype html>")
+    assert "sumwise compare --data diabetes --folds 2" in html
     best = sumwise.load(model)
     assert best.feature_names_in_.tolist() == list(data.names)
     assert sorted(path.name for path in page.parent.iterdir()) == ["best.sumwise", "r.html", "r.md"]

@@ -4,7 +4,6 @@ import argparse
 import os
 import platform
 import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -308,7 +307,7 @@ def _describe(
         kept.name,
         model,
         {**_list_settings(args), "best": winner.name, "model": kept.name},
-        shlex.join(["sumwise", *sys.argv[1:]]),
+        shlex.join(["sumwise", *args.words]),
     )
 
 
