@@ -48,7 +48,7 @@ class EncodedTable(RowTable):
         column = np.empty((len(encoder.groups), n_values), dtype=np.int64)
         for k, own in enumerate(encoder.columns):
             if own.kind == STATISTIC:
-                column[own.group, own.value] = k
+                column[own.group, own.statistic] = k
         ends = [table.mapper.thresholds[k] for k in column.ravel()]
         stops = np.cumsum([own.size for own in ends], dtype=np.int64).reshape(column.shape)
         first = np.column_stack([np.append(0, stops[:-1, -1]), stops])
