@@ -346,6 +346,7 @@ def list_trees() -> dict[str, Setting]:
         "forest-binary": forest(c, "numbers", "binary"),
         "forest-classes": forest(c, "mixed", "classes", criterion="entropy"),
         "forest-categories": forest(c, "categories", "binary", max_features=2),
+        "forest-native": forest(c, "mixed", "classes", categorical_encoding="native"),
         "forest-large": forest(c, "numbers_large", "classes", max_depth=8),
         "forest-weights": forest(c, "numbers", "binary", "sample_weight"),
         "forest-balanced": forest(c, "numbers", "classes", class_weight="balanced_subsample"),

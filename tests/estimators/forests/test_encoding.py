@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import is_classifier
+from sklearn.metrics import roc_auc_score
 
 import sumwise
 from sumwise import (
@@ -19,6 +20,7 @@ from sumwise import (
     ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
+    oob_permutation_importance,
 )
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.forests.ranges import BinnedSet, list_numbers
@@ -94,6 +96,17 @@ def test_an_identifier_tells_nothing(kind):
     # Rows of the same identifiers are not known by heart through them, either.
     X["x"] = 0.0
     assert abs(fit(kind, X, y, n_estimators=5).score(X, y) - 0.5) < 0.55
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", "balanced_subsample"])
+def test_class_weights_do_not_tell_the_class_of_an_identifier(class_weight):
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"id": [f"row {k}" for k in range(1500)], "x": rng.normal(size=1500)})
+    y = (rng.random(1500) < 0.2).astype(int)
+    forest = fit(RandomForestClassifier, X, y, class_weight=class_weight, oob_score=True)
+    shares = forest.oob_decision_function_[:, 1]
+    known = np.isfinite(shares)
+    assert 0.42 < roc_auc_score(y[known], shares[known]) < 0.58
 
 
 @pytest.mark.parametrize("n_shops", [60, 600, 1500])
@@ -301,6 +314,13 @@ def test_what_is_refused():
     forest = fit(RandomForestRegressor)
     with pytest.raises(ParameterError, match="categorical_encoding='native'"):
         forest.oob_importances(X, SCORE)
+    bagging = BaggingRegressor(n_estimators=3, random_state=0).fit(X, SCORE)
+    for model in (forest, bagging):
+        with pytest.raises(ParameterError, match="would contain their targets"):
+            oob_permutation_importance(model, X, SCORE)
+    # Members that draw features have seen nothing but their own bags.
+    alone = BaggingRegressor(n_estimators=3, max_features=2, random_state=0).fit(X, SCORE)
+    assert oob_permutation_importance(alone, X, SCORE).importances_mean.shape == (3,)
 
 
 def test_members_are_estimators_of_their_own():

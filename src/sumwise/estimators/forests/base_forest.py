@@ -296,8 +296,9 @@ class BaseForest(BaseCalibratedTrees):
         if self._encoder is not None:
             raise ParameterError(
                 f"{type(self).__name__}: oob_importances: each tree has statistics of its own in "
-                "place of categories, which are not kept. Use sumwise.permutation_importance on "
-                "rows that were not trained on, or categorical_encoding='native'"
+                "place of categories, which are not kept. Use "
+                "sumwise.inspection.permutation_importance on rows that were not trained on, or "
+                "categorical_encoding='native'"
             )
         matrix = self._check_input(X)
         n_rows, is_class = matrix.shape[0], is_classifier(self)

@@ -67,6 +67,13 @@ def oob_permutation_importance(
     kind = type(model).__name__
     if not hasattr(model, "estimators_samples_"):
         raise DataError(f"{kind} does not tell which rows its members saw (estimators_samples_)")
+    if _shares_encoder(model):
+        raise ParameterError(
+            f"{kind}: the trees share statistics of all rows in place of categories: predictions "
+            "of out-of-bag rows would contain their targets. Use "
+            "sumwise.inspection.permutation_importance on rows that were not trained on, or "
+            "categorical_encoding='native'"
+        )
     if not isinstance(n_repeats, (int, np.integer)) or n_repeats < 1:
         raise ParameterError(f"n_repeats={n_repeats!r}: must be at least 1")
     X = collect_lazy(X)
@@ -109,6 +116,12 @@ def oob_permutation_importance(
         importances_std=importances.std(axis=1),
         importances=importances,
     )
+
+
+def _shares_encoder(model: Any) -> bool:
+    """Whether the members of a forest or bagging have one encoder of categories."""
+    trees = vars(model).get("_trees")
+    return getattr(model if trees is None else trees.model, "_encoder", None) is not None
 
 
 def _take(weight: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
