@@ -7,7 +7,8 @@ takes part if it is installed. The libraries at their defaults take much less ti
 
 Every fit runs in a process of its own, pinned to `--jobs` CPUs; `--processes` of them run at once.
 One that fails, or takes much longer than the limit, is reported on standard error and left out.
-The result of every fold is kept in a file, so that an interrupted run continues where it was.
+The result of every fold is kept in a file, so that an interrupted run continues where it was. The
+libraries' results can be taken from the accuracy suite, whose folds are the same: see `--suite`.
 """
 
 import argparse
@@ -31,6 +32,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from benchmarks.accuracy import split_folds
 from benchmarks.contestants import (
     DEFAULTS,
+    FORESTS,
     SEED,
     Contestant,
     list_categories,
@@ -59,6 +61,11 @@ from benchmarks.suite import (
 )
 
 OURS, STACK, AUTOGLUON = "sumwise auto", "stack of three", "AutoGluon"
+# What a single library does at its defaults: boosting, and the forests of scikit-learn.
+SINGLE: dict[str, Contestant] = {
+    **DEFAULTS,
+    **{name: fit for name, fit in FORESTS.items() if name.startswith("scikit-learn")},
+}
 PRESETS = ("medium_quality", "good_quality", "high_quality", "best_quality")
 # A fit is killed after this many times its limit. Reading data and loading kernels come on top.
 _PATIENCE, _START = 6.0, 120.0
@@ -198,7 +205,7 @@ def list_contestants(seconds: float, preset: str = PRESETS[0]) -> dict[str, Cont
     }
     if find_spec("autogluon") is not None:
         found[f"{AUTOGLUON} {preset}"] = partial(fit_autogluon, preset, seconds)
-    return {**found, **DEFAULTS}
+    return {**found, **SINGLE}
 
 
 class Setup(NamedTuple):
@@ -304,7 +311,7 @@ def tabulate_losses(losses: Mapping[str, Mapping[str, float]], names: Sequence[s
     """Return a line per data set: losses, and how far ours is from the best library's default."""
     rows = []
     for source, own in losses.items():
-        gap = _compare(own, [name for name in names if name in DEFAULTS])
+        gap = _compare(own, [name for name in names if name in SINGLE])
         cells = [f"{own[name]:.5g}" if name in own else "" for name in names]
         rows.append([source, *cells, "" if gap is None else f"{100 * gap:+.2f} %"])
     return Table("Mean test loss", ["data set", *names, "to the best default"], rows)
@@ -312,7 +319,7 @@ def tabulate_losses(losses: Mapping[str, Mapping[str, float]], names: Sequence[s
 
 def tabulate_rivals(losses: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> Table:
     """Return a line per rival: how often ours has the lower loss, and by how much."""
-    defaults = [name for name in names if name in DEFAULTS]
+    defaults = [name for name in names if name in SINGLE]
     rivals = {name: [name] for name in names[1:]}
     if len(defaults) > 1:
         rivals["best of the defaults"] = defaults
@@ -360,6 +367,12 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=count_cpus(), help="CPUs of each fit")
     parser.add_argument("--processes", type=int, default=1, help="fits that run at once")
     parser.add_argument("--results", type=Path, default=Path("build/auto.jsonl"))
+    parser.add_argument(
+        "--suite",
+        type=Path,
+        metavar="FILE",
+        help="take libraries at their defaults from results of `benchmarks.accuracy --suite`",
+    )
     add_outputs(parser)
     return parser.parse_args(arguments)
 
@@ -375,6 +388,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sources = list(parsed.only or (FAST if parsed.fast else SETS))
     setup = f"{parsed.time:g} s, {parsed.rows} rows, {parsed.folds} folds"
     store = Store(parsed.results, setup)
+    if parsed.suite is not None:
+        n_folds = max(parsed.folds, _FEWEST_FOLDS)
+        known = Store(parsed.suite, f"{parsed.rows} rows, {n_folds} folds").results
+        for key, result in known.items():
+            if key.contestant in SINGLE:
+                store.results.setdefault(key, result)
     notes = [
         f"{parsed.time:g} seconds, at most {parsed.rows:,} rows, {parsed.folds} folds, "
         f"{parsed.jobs} threads, {parsed.processes} fits at once; log loss or RMSE",

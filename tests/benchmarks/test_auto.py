@@ -6,7 +6,7 @@ from benchmarks import auto
 from benchmarks.auto import OURS, STACK, find_losses, list_contestants, main, tabulate_rivals
 from benchmarks.contestants import DEFAULTS
 from benchmarks.pinned import Outcome
-from benchmarks.suite import Key, Result
+from benchmarks.suite import Key, Result, Store
 
 
 def make_frame(name, task, max_rows):
@@ -84,6 +84,21 @@ def test_a_tiny_run_is_continued(monkeypatch, tmp_path, capsys):
     main(options)
     assert capsys.readouterr().out.splitlines()[:8] == said.out.splitlines()[:8]
     assert len(ready) == 2  # nothing of ours is missing
+
+
+def test_libraries_are_taken_from_the_suite(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(auto, "read_frame", make_frame)
+    monkeypatch.setattr(auto, "call_all", call_here)
+    own, suite = tmp_path / "auto.jsonl", tmp_path / "suite.jsonl"
+    result = Result({"AUC": 0.9, "log loss": 0.25}, 1.0, 1.0)
+    Store(own, "60 s, 50000 rows, 1 folds").add(Key(OURS, "titanic", 0), result)
+    Store(suite, "50000 rows, 5 folds").add(
+        Key("CatBoost", "titanic", 0), result._replace(metrics={"AUC": 0.9, "log loss": 0.5})
+    )
+    names = ["--contestants", OURS, "CatBoost", "--only", "titanic"]
+    main([*names, "--results", str(own), "--suite", str(suite)])
+    assert "-50.00 %" in capsys.readouterr().out
+    assert "CatBoost" not in own.read_text()
 
 
 def test_rivals_are_compared_where_they_have_a_result():

@@ -52,6 +52,12 @@ def test_boosting_knows_the_categories_and_the_loss():
     assert make("huber", False).loss == "huber"
 
 
+def test_forests_of_regressors_have_smaller_leaves():
+    assert make("extra_trees", False).min_samples_leaf == 1
+    assert make("forest", False).min_samples_leaf == 2
+    assert make("forest", True).min_samples_leaf == 4
+
+
 def test_leaves_shrink_with_few_rows():
     assert make("leaf_quick", False, n_train=10_000).min_samples_leaf == 20
     assert make("leaf_quick", False, n_train=100).min_samples_leaf == 5

@@ -82,3 +82,11 @@ def test_a_sparse_matrix_in_place_of_a_dense_one():
     X = np.array([[0.0, 2.0], [1.0, 0.0]])
     inputs = NumericInputs(np.zeros(2, dtype=np.int64)).fit(X)
     np.testing.assert_array_equal(inputs.transform(csr_matrix(X)), inputs.transform(X))
+
+
+def test_the_largest_numbers_are_scaled_without_overflow():
+    X = np.array([[1.7e308], [1.7e308], [0.0], [-1.7e308]])
+    with np.errstate(all="raise"):
+        inputs = NumericInputs(np.zeros(1, dtype=np.int64)).fit(X)
+    assert np.isfinite(inputs.center_).all()
+    assert np.isfinite(inputs.transform(X)).all()

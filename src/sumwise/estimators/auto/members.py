@@ -21,6 +21,8 @@ _USUAL_STEPS = 6.0
 _FEWEST_ROUNDS, _MOST_UNWATCHED = 20, 300
 # A leaf has at most this share of the training rows as its minimum, so that few rows can be split.
 _LEAF_SHARE = 20
+# Leaves of forests are smaller by this factor in regression.
+_REGRESSION_LEAF = 2
 # Distances in more features say little, and networks get slow.
 _MOST_LEVELS = 30
 # Epochs of networks: fewer for more rows. Their layers.
@@ -106,6 +108,8 @@ def _make_forest(recipe: Recipe, data: TrainingData, n_jobs: int | None, seed: i
     else:
         kind = extra_trees.ExtraTreesClassifier if is_class else extra_trees.ExtraTreesRegressor
     own = {"max_features": "sqrt" if is_class else 0.5, **recipe.params}
+    if not is_class:  # means suffer less from small leaves than probabilities do
+        own["min_samples_leaf"] //= _REGRESSION_LEAF
     categories = data.categorical or None
     return kind(categorical_features=categories, n_jobs=n_jobs, random_state=seed, **own)
 

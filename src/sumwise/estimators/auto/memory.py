@@ -19,7 +19,7 @@ _BOOSTED_NODE, _FOREST_NODE = 40, 22
 # A typical number of rounds, and nodes of a tree where the recipe does not say it.
 _ROUNDS, _NODES = 400, 128
 # Nodes per row of a forest, times the least rows of a leaf; leaves of one class are not split.
-_REGRESSION_NODES, _CLASS_NODES = 1.6, 0.8
+_REGRESSION_NODES, _CLASS_NODES = 4.0, 0.8
 # A histogram has so many bins, and bytes per bin; every fit allocates some memory on any data.
 _BINS, _BIN, _ANY = 256, 16, 20 << 20
 # Columns that categories become for models that are no trees.

@@ -65,9 +65,9 @@ PORTFOLIO: tuple[Recipe, ...] = (
         l2=3.0,
         sampler="mvs",
     ),
-    _recipe("extra_trees", EXTRA_TREES, n_estimators=200, min_samples_leaf=2),
     # For data with little noise.
     _recipe("network_large", NETWORK, DENSE, SOME_ROWS, WEIGHABLE_NETWORK, penalty=0.05),
+    _recipe("extra_trees", EXTRA_TREES, n_estimators=200, min_samples_leaf=2),
     _recipe(
         "symmetric_ordered",
         BOOSTING,
