@@ -251,7 +251,9 @@ MODELS: dict[str, tuple[str, Callable[[], Any]]] = {
     "encoder_priors_v3": (
         "mixed",
         lambda: boost(
-            "mixed", n_classes=2, categorical_encoding=sw.TargetStatistics(native_limit=0)
+            "mixed",
+            n_classes=2,
+            categorical_encoding=sw.TargetStatistics(prior=[0, 0.5, 1], native_limit=0),
         ),
     ),
     "old_linear_v3": ("numbers", lambda: boost(booster="linear")),

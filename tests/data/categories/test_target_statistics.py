@@ -113,20 +113,20 @@ def test_categories_that_are_not_known_take_the_prior(table, team):
 def test_the_prior_is_the_weighted_mean_or_as_given():
     values = np.array([[0.0, 1.0, 1.0, 4.0]])
     rows = np.array([0, 1, 3])
-    part, weight = TargetStatistics(prior="mean"), np.array([1.0, 1.0, 1.0, 2.0])
-    assert find_prior(part, values, np.empty(0), rows, False) == [5.0 / 3.0]
-    assert find_prior(part, values, weight, rows, True) == [9.0 / 4.0]
-    assert find_prior(TargetStatistics(prior=0.5), values, np.empty(0), rows, True) == [0.5]
+    part, weight = TargetStatistics(), np.array([1.0, 1.0, 1.0, 2.0])
+    assert find_prior(part, values, np.empty(0), rows) == [5.0 / 3.0]
+    assert find_prior(part, values, weight, rows) == [9.0 / 4.0]
+    assert find_prior(TargetStatistics(prior=0.5), values, np.empty(0), rows) == [0.5]
 
 
-def test_two_classes_have_three_priors_unless_told_otherwise():
+def test_there_may_be_several_priors():
     values, rows = np.array([[0.0, 1.0, 1.0], [2.0, 5.0, 5.0]]), np.arange(3)
-    found = find_prior(TargetStatistics(), values[:1], np.empty(0), rows, True)
+    found = find_prior(TargetStatistics(prior=(0, 0.5, 1)), values[:1], np.empty(0), rows)
     assert found.tolist() == [0.0, 0.5, 1.0]
-    found = find_prior(TargetStatistics(), values, np.empty(0), rows, False)
+    found = find_prior(TargetStatistics(), values, np.empty(0), rows)
     assert found.tolist() == [2.0 / 3.0, 4.0]
     part = TargetStatistics(prior=["mean", 9.0])
-    found = find_prior(part, values, np.empty(0), rows, False)
+    found = find_prior(part, values, np.empty(0), rows)
     assert found.tolist() == [2.0 / 3.0, 9.0, 4.0, 9.0]
 
 

@@ -159,7 +159,7 @@ def make_leaky(kind, n_rows=2000):
 )
 def test_leakage(kind, method, leaks):
     frame, y, new, y_new = make_leaky(kind)
-    part = TargetStatistics(method, prior="mean", combinations=0, greedy_rows=0, native_limit=0)
+    part = TargetStatistics(method, combinations=0, greedy_rows=0, native_limit=0)
     model = fit(part, X=frame, y=y, n_estimators=20)
     train, test = model.score(frame, y), model.score(new, y_new)
     own = model.feature_importances_[0]
@@ -177,19 +177,21 @@ def test_leakage(kind, method, leaks):
 
 
 def test_two_classes_are_split_at_levels_between_their_priors():
-    model = fit(TargetStatistics(native_limit=0, levels=5), n_estimators=20)
+    part = TargetStatistics(prior=[0, 0.5, 1], native_limit=0, levels=5)
+    model = fit(part, n_estimators=20)
     columns, trees = model._encoder.columns, model.ensemble_
     is_split = trees.left >= 0
     of_statistic = np.array([own.kind == STATISTIC for own in columns])[trees.feature[is_split]]
     thresholds = np.nextafter(trees.threshold[is_split][of_statistic], np.inf)
     assert set(np.round(5 * thresholds, 12)) <= {1.0, 2.0, 3.0, 4.0, 5.0}
     assert {columns[f].statistic for f in trees.feature[is_split]} >= {0, 1, 2}
-    free = fit(TargetStatistics(native_limit=0, levels=0), n_estimators=20).ensemble_
+    part.levels = 0
+    free = fit(part, n_estimators=20).ensemble_
     assert np.unique(free.threshold[free.left >= 0]).size > 60
 
 
-@pytest.mark.parametrize("kind", ["three classes", "regression"])
-def test_levels_are_for_two_classes(kind, tmp_path):
+@pytest.mark.parametrize("kind", ["two classes", "three classes", "regression"])
+def test_levels_are_for_several_priors(kind):
     task = dict(zip(("kind", "y"), TARGETS[kind], strict=True))
     model = fit(TargetStatistics(native_limit=0), **task)
     free = fit(TargetStatistics(native_limit=0, levels=0), **task)
@@ -260,7 +262,7 @@ def test_nested_parameters():
 
 
 def test_native_splits_and_statistics_in_one_model():
-    model = fit(TargetStatistics(native_limit=10, combinations=0, prior="mean"))
+    model = fit(TargetStatistics(native_limit=10, combinations=0))
     kinds = [(c.features, c.kind) for c in model._encoder.columns]
     assert kinds == [((0,), "statistic"), ((0,), "count"), ((1,), "original"), ((2,), "original")]
     rows = X[:40].copy()
@@ -309,21 +311,21 @@ def test_importances_are_of_the_features_of_x():
 
 
 def test_trees_are_drawn_with_names():
-    part = TargetStatistics(combinations=0, native_limit=0, prior="mean")
+    part = TargetStatistics(combinations=0, native_limit=0)
     model = fit(part, X=X[["city"]], max_leaves=2)
     assert tree_layout(model).text[0].startswith(("mean target of city <=", "rows of city <="))
 
 
 @pytest.mark.parametrize(
-    ("y", "names"),
+    ("prior", "y", "names"),
     [
-        (Y, [f"mean target of city (prior {prior})" for prior in ("0", "0.5", "1")]),
-        (THREE, [f"mean target of city (class {k})" for k in range(3)]),
+        ([0, 0.5, 1], Y, [f"mean target of city (prior {prior})" for prior in ("0", "0.5", "1")]),
+        ("mean", THREE, [f"mean target of city (class {k})" for k in range(3)]),
     ],
     ids=["priors", "classes"],
 )
-def test_statistics_of_one_feature_have_names_of_their_own(y, names):
-    model = fit(TargetStatistics(combinations=0), y=y, X=X[["city", "size"]])
+def test_statistics_of_one_feature_have_names_of_their_own(prior, y, names):
+    model = fit(TargetStatistics(prior=prior, combinations=0), y=y, X=X[["city", "size"]])
     assert model._encoder.name_columns(["city", "size"]) == [*names, "rows of city", "size"]
 
 
@@ -441,7 +443,7 @@ def test_many_rows_a_category_are_encoded_greedily(monkeypatch):
         return original(cls, matrix, *args, **kwargs)
 
     monkeypatch.setattr(BinMapper, "fit", classmethod(spy))
-    fit(TargetStatistics(prior="mean", greedy_rows=100, combinations=0, counts=False))
+    fit(TargetStatistics(greedy_rows=100, combinations=0, counts=False))
     city, color = seen["matrix"][:, 0], seen["matrix"][:, 2]
     assert np.unique(color).size == 6  # with missing
     busiest = np.bincount(CITY).argmax()

@@ -4,7 +4,7 @@ The four methods differ in the rows that the statistic of a training row comes f
 whether its own target leaks into it. At prediction all methods use the stored sums.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -19,8 +19,6 @@ from sumwise.kernels.table.target_statistics import shuffle_rows, sum_by_place, 
 from sumwise.parts import Part, check_count, check_flag, check_number
 
 METHODS = ("ordered", "greedy", "holdout", "leave_one_out")
-# With two classes: how far the statistics are apart tells how many rows they come from.
-PRIORS_OF_CLASSES = (0.0, 0.5, 1.0)
 
 
 class TargetStatistics(Part):
@@ -40,9 +38,8 @@ class TargetStatistics(Part):
         training rows: see ``docs/guide/target_statistics.md``.
     prior_weight : float, default=1.0
         The weight a of the prior, above 0.
-    prior : "auto", "mean", float or sequence of them, default="auto"
-        The prior P, or several; "mean" is the mean target, or the share of the class. "auto": with
-        two classes 0, 0.5 and 1, otherwise "mean".
+    prior : "mean", float or sequence of them, default="mean"
+        The prior P, or several; "mean" is the mean target, or the share of the class.
     levels : int, default=16
         With several priors, splits compare the statistics with this many equally spaced numbers,
         from just above the lowest prior up to the highest. 0: with as many as ``max_bins`` allows.
@@ -78,7 +75,7 @@ class TargetStatistics(Part):
         self,
         method: str = "ordered",
         prior_weight: float = 1.0,
-        prior: float | str | Sequence[float | str] = "auto",
+        prior: float | str | Sequence[float | str] = "mean",
         levels: int = 16,
         permutations: int = 4,
         holdout: float = 0.5,
@@ -106,10 +103,9 @@ class TargetStatistics(Part):
             self._refuse("method", f"must be one of {', '.join(map(repr, METHODS))}")
         if not _is_number(self.prior_weight) or not 0 < self.prior_weight < 1e300:
             self._refuse("prior_weight", "must be a number above 0")
-        if not _is_auto(self.prior):
-            priors = _list_priors(self.prior)
-            if not priors or not all(_is_prior(prior) for prior in priors):
-                self._refuse("prior", "must be 'auto', 'mean', a number, or a list of priors")
+        priors = _list_priors(self.prior)
+        if not priors or not all(_is_prior(prior) for prior in priors):
+            self._refuse("prior", "must be 'mean', a number, or a list of them")
         if not _is_number(self.holdout) or not 0 < self.holdout < 1:
             self._refuse("holdout", "must be a number between 0 and 1")
         check_number(self, "greedy_rows", 0.0)
@@ -268,19 +264,11 @@ def find_prior(
     values: np.ndarray,
     weight: np.ndarray,
     rows: np.ndarray,
-    two_classes: bool,
 ) -> np.ndarray:
-    """Return the priors of each value, one value after the other: numbers, or means over rows.
-
-    ``two_classes`` tells whether the values are 0 and 1 for two classes.
-    """
+    """Return the priors of each value, one value after the other: numbers, or means over rows."""
     own_weight = weight[rows] if weight.size else np.ones(rows.size)
     mean = (values[:, rows] * own_weight).sum(axis=1) / own_weight.sum()
-    priors: Iterable[float | str] = ["mean"]
-    if not _is_auto(part.prior):
-        priors = _list_priors(part.prior)
-    elif two_classes:
-        priors = PRIORS_OF_CLASSES
+    priors = _list_priors(part.prior)
     columns = [mean if isinstance(p, str) else np.full(mean.size, float(p)) for p in priors]
     return np.column_stack(columns).ravel()
 
@@ -291,12 +279,8 @@ def split_holdout(part: TargetStatistics, rows: np.ndarray, seed: int) -> np.nda
     return np.sort(permute_rows(rows, seed, 0)[:n_held])
 
 
-def _is_auto(prior: object) -> bool:
-    return isinstance(prior, str) and prior == "auto"
-
-
 def _list_priors(prior: Any) -> list[Any]:
-    """Return the priors that the parameter stands for, unless it is "auto"."""
+    """Return the priors that the parameter stands for."""
     return list(prior) if isinstance(prior, (list, tuple, np.ndarray)) else [prior]
 
 

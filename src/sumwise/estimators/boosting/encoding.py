@@ -148,12 +148,10 @@ class _Encoding:
         return encoder, matrices, rows
 
     def _find_prior(self, summed: np.ndarray, old: CategoryEncoder | None) -> np.ndarray:
-        """Return the priors; "auto" continues with those of the old model."""
-        if old is not None and isinstance(self._part.prior, str) and self._part.prior == "auto":
+        """Return the priors; a model with several priors is continued with those."""
+        if old is not None and old.sums.n_priors > 1:
             return old.sums.prior
-        classes = self._rows.classes
-        two_classes = classes is not None and classes.size == 2
-        return find_prior(self._part, self._values, self._weight, summed, two_classes)
+        return find_prior(self._part, self._values, self._weight, summed)
 
     def _choose_groups(self, summed: np.ndarray) -> list[Group]:
         n_categories = self._n_categories
