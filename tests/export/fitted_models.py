@@ -14,6 +14,7 @@ _TREE = {"random_state": 0, "max_depth": 3}
 _FEW = {"n_estimators": 5, "random_state": 0}
 _BOOSTING = {"min_samples_leaf": 6, **_FEW, **CHOSEN}
 _NATIVE = {"categorical_encoding": "native", **_BOOSTING}
+_SETS = {"categorical_encoding": "native", **CHOSEN}
 # Shops are never missing, so that a missing shop is encoded as an unknown one.
 _STATISTICS = {"categorical_encoding": sumwise.TargetStatistics(native_limit=5), **_BOOSTING}
 _ENCODED = {
@@ -40,11 +41,12 @@ FITTED = {
     "encoded": (_Classifier(**_ENCODED), 3),
     "one_class": (_Classifier(**_BOOSTING), 1),
     "forest_2": (sumwise.RandomForestClassifier(**_FEW, **CHOSEN), 2),
-    "forest_3": (sumwise.RandomForestClassifier(**_FEW, **CHOSEN), 3),
-    "forest_numbers": (sumwise.RandomForestRegressor(**_FEW, **CHOSEN), 0),
-    "extra_trees": (sumwise.ExtraTreesRegressor(**_FEW, **CHOSEN), 0),
-    "tree_classes": (sumwise.DecisionTreeClassifier(random_state=0, **CHOSEN), 3),
-    "tree_numbers": (sumwise.DecisionTreeRegressor(random_state=0, **CHOSEN), 0),
+    "forest_3": (sumwise.RandomForestClassifier(**_FEW, **_SETS), 3),
+    "forest_numbers": (sumwise.RandomForestRegressor(**_FEW, **_SETS), 0),
+    "forest_statistics": (sumwise.RandomForestRegressor(**_FEW, **CHOSEN), 0),
+    "extra_trees": (sumwise.ExtraTreesRegressor(**_FEW, **_SETS), 0),
+    "tree_classes": (sumwise.DecisionTreeClassifier(random_state=0, **_SETS), 3),
+    "tree_numbers": (sumwise.DecisionTreeRegressor(random_state=0, **_SETS), 0),
 }
 # Ensembles of members: their sums may be taken in another order.
 _MEMBERS = [
@@ -53,7 +55,7 @@ _MEMBERS = [
 ]
 _AVERAGED = [
     ("boosting", _Regressor(**_NATIVE)),
-    ("forest", sumwise.RandomForestRegressor(**_FEW, **CHOSEN)),
+    ("forest", sumwise.RandomForestRegressor(**_FEW, **_SETS)),
 ]
 MIXED_ENSEMBLES = {
     "ada_2": (sumwise.AdaBoostClassifier(n_estimators=5), 2),

@@ -21,7 +21,7 @@ OPTIONS = [
     {"n_outputs": 4, "n_values": 2},
     {"inputs": NUMBERS},
 ]
-_REFUSED = {"log1p", "quantiles", "linear_leaves", "encoded"}
+_REFUSED = {"log1p", "quantiles", "linear_leaves", "encoded", "forest_statistics"}
 _REFUSED |= {"ada_median", "soft_votes", "isotonic_boosting"}
 HELD = [name for name in (*FITTED, *MIXED_ENSEMBLES) if name not in _REFUSED]
 FEW = {"n_estimators": 4}
