@@ -214,7 +214,7 @@ class Setup(NamedTuple):
     seconds: float
     preset: str
     rows: int
-    folds: int
+    n_splits: int
     jobs: int
 
 
@@ -223,7 +223,7 @@ def run_one(setup: Setup, key: Key) -> Result:
     task = SETS[key.source]
     fit = list_contestants(setup.seconds, setup.preset)[key.contestant]
     X, y = read_frame(key.source, task, setup.rows)
-    folds = list(split_folds(task, X, y, max(setup.folds, _FEWEST_FOLDS)))
+    folds = list(split_folds(task, X, y, setup.n_splits))
     return run_fold(fit, task, X, y, *folds[key.fold], setup.jobs)
 
 
@@ -244,13 +244,21 @@ def compile_kernels(source: str, rows: int) -> None:
         getattr(sumwise, name)(**options).fit(X.iloc[first].reset_index(drop=True), y[first])
 
 
+def list_folds(parsed: argparse.Namespace) -> range:
+    """Return the numbers of the folds to run."""
+    return range(parsed.first_fold, parsed.first_fold + parsed.folds)
+
+
+def count_splits(parsed: argparse.Namespace) -> int:
+    """Return how many folds the rows are divided into."""
+    return max(list_folds(parsed).stop, _FEWEST_FOLDS)
+
+
 def list_missing(
-    store: Store, names: Sequence[str], sources: Sequence[str], n_folds: int
+    store: Store, names: Sequence[str], sources: Sequence[str], folds: Sequence[int]
 ) -> list[Key]:
     """Return what is not in the store, all contestants of a fold one after the other."""
-    keys = [
-        Key(name, source, fold) for source in sources for fold in range(n_folds) for name in names
-    ]
+    keys = [Key(name, source, fold) for source in sources for fold in folds for name in names]
     return [key for key in keys if key not in store.results]
 
 
@@ -263,8 +271,8 @@ def run(store: Store, names: Sequence[str], sources: Sequence[str], parsed: Any)
             present.append(source)
         except MissingDataError as error:
             yield f"{source} SKIPPED: {error}"
-    missing = list_missing(store, names, present, parsed.folds)
-    setup = Setup(parsed.time, parsed.preset, parsed.rows, parsed.folds, parsed.jobs)
+    missing = list_missing(store, names, present, list_folds(parsed))
+    setup = Setup(parsed.time, parsed.preset, parsed.rows, count_splits(parsed), parsed.jobs)
     own = list(dict.fromkeys(key.source for key in missing if key.contestant == OURS))
     few = [(source, parsed.rows) for source in own]
     limits = [_COMPILING] * len(few)
@@ -289,7 +297,10 @@ def run(store: Store, names: Sequence[str], sources: Sequence[str], parsed: Any)
 
 
 def find_losses(
-    results: Mapping[Key, Result], names: Sequence[str], sources: Sequence[str], n_folds: int
+    results: Mapping[Key, Result],
+    names: Sequence[str],
+    sources: Sequence[str],
+    folds: Sequence[int],
 ) -> dict[str, dict[str, float]]:
     """Return the mean loss by data set and contestant, of those that have finished all folds.
 
@@ -299,7 +310,7 @@ def find_losses(
     for source in sources:
         own = {}
         for name in names:
-            keys = [Key(name, source, fold) for fold in range(n_folds)]
+            keys = [Key(name, source, fold) for fold in folds]
             if all(key in results for key in keys):
                 own[name] = statistics.fmean(results[key].loss for key in keys)
         if names[0] in own:
@@ -363,6 +374,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=tuple(SETS), metavar="NAME")
     parser.add_argument("--fast", action="store_true", help="a subset of the data sets")
     parser.add_argument("--folds", type=int, default=1, help="of five or more, how many are run")
+    parser.add_argument("--first-fold", type=int, default=0, help="number of the first one")
     parser.add_argument("--rows", type=int, default=MAX_ROWS, help="at most, per data set")
     parser.add_argument("--jobs", type=int, default=count_cpus(), help="CPUs of each fit")
     parser.add_argument("--processes", type=int, default=1, help="fits that run at once")
@@ -386,21 +398,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if unknown:
         raise SystemExit(f"unknown contestants {unknown}; there are {known}")
     sources = list(parsed.only or (FAST if parsed.fast else SETS))
-    setup = f"{parsed.time:g} s, {parsed.rows} rows, {parsed.folds} folds"
+    setup = f"{parsed.time:g} s, {parsed.rows} rows, {count_splits(parsed)} folds"
     store = Store(parsed.results, setup)
     if parsed.suite is not None:
-        n_folds = max(parsed.folds, _FEWEST_FOLDS)
-        known = Store(parsed.suite, f"{parsed.rows} rows, {n_folds} folds").results
+        known = Store(parsed.suite, f"{parsed.rows} rows, {count_splits(parsed)} folds").results
         for key, result in known.items():
             if key.contestant in SINGLE:
                 store.results.setdefault(key, result)
     notes = [
-        f"{parsed.time:g} seconds, at most {parsed.rows:,} rows, {parsed.folds} folds, "
+        f"{parsed.time:g} seconds, at most {parsed.rows:,} rows, folds "
+        f"{list(list_folds(parsed))} of {count_splits(parsed)}, "
         f"{parsed.jobs} threads, {parsed.processes} fits at once; log loss or RMSE",
         *run(store, names, sources, parsed),
         ", ".join(f"{key} {value}" for key, value in describe_machine().items()),
     ]
-    losses = find_losses(store.results, names, sources, parsed.folds)
+    losses = find_losses(store.results, names, sources, list_folds(parsed))
     tables = [tabulate_losses(losses, names), tabulate_rivals(losses, names)] if losses else []
     print("\n\n".join([*map(format_aligned, tables), "\n".join(notes)]))
     write_outputs(parsed, "Automatic ensembles", notes, tables, {"notes": notes, "losses": losses})

@@ -91,7 +91,7 @@ def test_libraries_are_taken_from_the_suite(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(auto, "call_all", call_here)
     own, suite = tmp_path / "auto.jsonl", tmp_path / "suite.jsonl"
     result = Result({"AUC": 0.9, "log loss": 0.25}, 1.0, 1.0)
-    Store(own, "60 s, 50000 rows, 1 folds").add(Key(OURS, "titanic", 0), result)
+    Store(own, "60 s, 50000 rows, 5 folds").add(Key(OURS, "titanic", 0), result)
     Store(suite, "50000 rows, 5 folds").add(
         Key("CatBoost", "titanic", 0), result._replace(metrics={"AUC": 0.9, "log loss": 0.5})
     )
@@ -114,7 +114,7 @@ def test_rivals_are_compared_where_they_have_a_result():
         ]
     }
     names = [OURS, "XGBoost", "LightGBM"]
-    losses = find_losses(results, names, ["a", "b", "c"], 1)
+    losses = find_losses(results, names, ["a", "b", "c"], [0])
     assert list(losses) == ["a", "b"]
     rows = {row[0]: row[1:] for row in tabulate_rivals(losses, names).rows}
     assert rows["XGBoost"] == ["2 : 0", "100 %", "-50.00 %", "-50.00 %"]
