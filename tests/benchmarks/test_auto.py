@@ -86,16 +86,17 @@ def test_a_tiny_run_is_continued(monkeypatch, tmp_path, capsys):
     assert len(ready) == 2  # nothing of ours is missing
 
 
-def test_libraries_are_taken_from_the_suite(monkeypatch, tmp_path, capsys):
+@pytest.mark.parametrize("fold", [0, 3])
+def test_libraries_are_taken_from_the_suite(monkeypatch, tmp_path, capsys, fold):
     monkeypatch.setattr(auto, "read_frame", make_frame)
     monkeypatch.setattr(auto, "call_all", call_here)
     own, suite = tmp_path / "auto.jsonl", tmp_path / "suite.jsonl"
     result = Result({"AUC": 0.9, "log loss": 0.25}, 1.0, 1.0)
-    Store(own, "60 s, 50000 rows, 5 folds").add(Key(OURS, "titanic", 0), result)
+    Store(own, "60 s, 50000 rows, 5 folds").add(Key(OURS, "titanic", fold), result)
     Store(suite, "50000 rows, 5 folds").add(
-        Key("CatBoost", "titanic", 0), result._replace(metrics={"AUC": 0.9, "log loss": 0.5})
+        Key("CatBoost", "titanic", fold), result._replace(metrics={"AUC": 0.9, "log loss": 0.5})
     )
-    names = ["--contestants", OURS, "CatBoost", "--only", "titanic"]
+    names = ["--contestants", OURS, "CatBoost", "--only", "titanic", "--first-fold", str(fold)]
     main([*names, "--results", str(own), "--suite", str(suite)])
     assert "-50.00 %" in capsys.readouterr().out
     assert "CatBoost" not in own.read_text()
