@@ -173,6 +173,23 @@ def test_leakage(kind, method, leaks):
     assert train <= 1.0
 
 
+@pytest.mark.parametrize("by", ["class_weight", "sample_weight"])
+def test_weights_of_classes_do_not_leak_through_counts(by):
+    frame, y, new, y_new = make_leaky("unique")
+    weight = np.where(y == 1, 3.0, 1.0)
+    part = TargetStatistics(combinations=0, greedy_rows=0, native_limit=0)
+    model = GradientBoostingClassifier(n_estimators=20, categorical_encoding=part, random_state=0)
+    if by == "class_weight":
+        model.set_params(class_weight={0: 1, 1: 3}).fit(frame, y)
+    else:
+        model.fit(frame, y, weight)
+    assert not model._encoder.has_counts
+    assert model.feature_importances_[0] < 0.1
+    assert model.score(new, y_new) > 0.6
+    model.set_params(class_weight=None).fit(frame, y, np.where(y >= 0, 2.0, 0.0))
+    assert model._encoder.has_counts
+
+
 # The parameter
 
 

@@ -50,7 +50,8 @@ class TargetStatistics(Part):
     holdout : float, default=0.5
         Share of the rows that "holdout" takes the statistics from; they do not train.
     counts : bool, default=True
-        Whether the number of rows of the category is added as a feature.
+        Whether the number of rows of the category is added as a feature. Rows of unequal weights
+        are not counted: their weights may depend on the target.
     combinations : int, default=20
         Maximum number of combinations of features that are encoded like one feature; 0 for none.
         They are chosen greedily by what they add to the features and the previous combinations.

@@ -137,7 +137,8 @@ class _Encoding:
             self._part.prior_weight,
             self._team,
         )
-        encoder = CategoryEncoder(self._n_categories, tuple(groups), sums, bool(self._part.counts))
+        counts = self._counts_rows(summed) if old is None else old.has_counts
+        encoder = CategoryEncoder(self._n_categories, tuple(groups), sums, counts)
         if old is not None and not _have_equal_sums(old, encoder):
             # The old statistics do not contain these rows, so their targets cannot leak.
             return old, [old.transform(self._X)], rows
@@ -152,6 +153,15 @@ class _Encoding:
         if old is not None and old.sums.n_priors > 1:
             return old.sums.prior
         return find_prior(self._part, self._values, self._weight, summed)
+
+    def _counts_rows(self, summed: np.ndarray) -> bool:
+        """Whether counts are columns: not of unequal weights, which may depend on the target.
+
+        With class weights, the sum of the weights of a single row is its class.
+        """
+        used = self._weight[summed] if self._weight.size else self._weight
+        used = used[used > 0]
+        return bool(self._part.counts) and (used.size == 0 or used.min() == used.max())
 
     def _choose_groups(self, summed: np.ndarray) -> list[Group]:
         n_categories = self._n_categories
