@@ -404,7 +404,9 @@ def list_ensembles() -> dict[str, Setting]:
             "AdaBoostClassifier", "numbers", "binary", method="resample", n_estimators=10
         ),
         "adaboost-weights": ensemble("AdaBoostClassifier", "ties", "binary", "sample_weight"),
-        "adaboost-mixed": ensemble("AdaBoostClassifier", "mixed", "binary", n_estimators=10),
+        "adaboost-mixed": ensemble(
+            "AdaBoostClassifier", "mixed", "binary", n_estimators=10, random_state=0
+        ),
         "bagging-trees": ensemble(
             "BaggingClassifier", "numbers", "classes", estimator=tree("Classifier", None)
         ),

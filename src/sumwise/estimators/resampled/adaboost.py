@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
@@ -239,7 +239,9 @@ class BaseAdaBoost(ExplainMixin, MembersMixin, NumbersReader, LearnerEnsemble):
         """Yield rounds of decision trees on one table."""
         base = self.estimator_
         reader = use_threads(clone(base), self.n_jobs)
-        train = TrainingSet.read(reader, X, y, sample_weight)
+        # A copy: statistics of categories have a seed without another draw for the rounds.
+        seed = draw_seed(deepcopy(random))
+        train = TrainingSet.read(reader, X, y, sample_weight, seed=seed)
         copy_features(reader, self)
         target = self._encode_target(train.y)
         weight = normalize_weights(train.weight, train.matrix.shape[0])
