@@ -71,7 +71,7 @@ def test_without_any_time_there_is_one_member(monkeypatch):
 def test_members_that_need_more_memory_are_left_out():
     X, y = make_frame()
     names = ["leaf_quick", "forest", "linear"]
-    model = AutoEnsembleRegressor(**{**FEW, "members": names}, memory_limit="4MB").fit(X, y)
+    model = AutoEnsembleRegressor(**{**FEW, "members": names}, memory_limit="25MB").fit(X, y)
     tried = board(model)
     assert tried["forest"].status == "left out: memory"
     assert tried["forest"].n_folds == 0

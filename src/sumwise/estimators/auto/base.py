@@ -44,6 +44,7 @@ from sumwise.estimators.input.parameters import (
     refuse,
 )
 from sumwise.estimators.members import name_failure
+from sumwise.estimators.reporting import ReportMixin
 from sumwise.estimators.serving.mixin import CompilesMixin
 from sumwise.estimators.warn import warn_user
 from sumwise.export.files import Target, write_bytes
@@ -57,7 +58,9 @@ FAST, BAG, ALL = "fast", "bag", "all"
 _N_VARIANTS = {"best": 24, FAST: 0}
 
 
-class BaseAutoEnsemble(ExplainMixin, CompilesMixin, NamedParametersMixin, BaseEstimator):
+class BaseAutoEnsemble(
+    ReportMixin, ExplainMixin, CompilesMixin, NamedParametersMixin, BaseEstimator
+):
     """Shared by classifier and regressor."""
 
     # How categories and columns that ``fit`` has not seen are read.
