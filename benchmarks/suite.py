@@ -268,7 +268,7 @@ def tabulate_sets(
     """Return a line per data set: losses, and how far ours is behind the best of the others."""
     rows = []
     for source, own in losses.items():
-        best = min(loss for name, loss in own.items() if name != names[0])
+        best = min((loss for name, loss in own.items() if name != names[0]), default=0.0)
         gap = f"{100 * (own[names[0]] / best - 1):+.2f} %" if best > 0 else ""
         n_known = len(find_complete(results, names, source, n_folds))
         rows.append([source, str(n_known), *(f"{own[name]:.5g}" for name in names), gap])
