@@ -201,10 +201,16 @@ def run(
     max_rows: int,
     n_jobs: int,
     n_processes: int = 1,
+    only: int | None = None,
 ) -> Iterator[str]:
-    """Add what is missing in the store; yield each data set that is not there."""
+    """Add what is missing in the store; yield each data set that is not there.
+
+    ``only`` is the number of a fold, None for all.
+    """
     folds, found = [], {}
     for fold in list_missing(store, names, sources, n_folds):
+        if only not in (None, fold.number):
+            continue
         if fold.source not in found:
             try:
                 X, _ = read_frame(fold.source, SETS[fold.source], max_rows)
@@ -322,6 +328,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=tuple(SETS), metavar="NAME")
     parser.add_argument("--fast", action="store_true", help="a subset of the data sets")
     parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--fold", type=int, help="number of the only fold to run; the first is 0")
     parser.add_argument("--rows", type=int, default=MAX_ROWS, help="at most, per data set")
     parser.add_argument("--jobs", type=int, default=count_cpus(), help="threads of a fit")
     parser.add_argument("--processes", type=int, default=1, help="folds that run at once")
@@ -336,20 +343,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     names = list(parsed.contestants or GROUPS[parsed.group])
     sources = list(parsed.only or (FAST if parsed.fast else SETS))
     store = Store(parsed.results, f"{parsed.rows} rows, {parsed.folds} folds")
-    run_all = run(store, names, sources, parsed.folds, parsed.rows, parsed.jobs, parsed.processes)
+    setup = (parsed.folds, parsed.rows, parsed.jobs, parsed.processes, parsed.fold)
+    run_all = run(store, names, sources, *setup)
+    chosen = f"{parsed.folds} shuffled folds"
+    if parsed.fold is not None:
+        chosen = f"fold {parsed.fold} of {chosen}"
     notes = [
-        f"at most {parsed.rows:,} rows, {parsed.folds} shuffled folds, {parsed.jobs} threads, "
+        f"at most {parsed.rows:,} rows, {chosen}, {parsed.jobs} threads, "
         f"{parsed.processes} folds at once; log loss or RMSE",
         f"ours is {names[0]}; medians and tests are over data sets",
         *run_all,
         ", ".join(f"{key} {value}" for key, value in describe_machine().items()),
     ]
-    losses = average(store.results, names, sources, parsed.folds)
+    results = {
+        key: result for key, result in store.results.items() if parsed.fold in (None, key.fold)
+    }
+    losses = average(results, names, sources, parsed.folds)
     tables = []
     if losses:
         tables = [
-            tabulate_sets(losses, store.results, names, parsed.folds),
-            tabulate_ranks(losses, store.results, names, parsed.folds),
+            tabulate_sets(losses, results, names, parsed.folds),
+            tabulate_ranks(losses, results, names, parsed.folds),
         ]
     print("\n\n".join([*map(format_aligned, tables), "\n".join(notes)]))
     content = {"notes": notes, "losses": losses}

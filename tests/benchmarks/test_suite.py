@@ -84,6 +84,30 @@ def data(tmp_path, monkeypatch):
     return tmp_path
 
 
+class Mean:
+    def __init__(self, y):
+        self.mean = y.mean()
+
+    def predict(self, X):
+        return np.full(len(X), self.mean)
+
+
+def test_one_fold_can_be_run_alone(data, capsys, monkeypatch) -> None:
+    def fit(task, X, y, n_jobs):
+        return Mean(y)
+
+    monkeypatch.setattr(suite, "CONTESTANTS", {"ours": fit})
+    monkeypatch.setattr(suite, "GROUPS", {"defaults": {"ours": fit}})
+    path = data / "results.jsonl"
+    run = ["--suite", "--only", "abalone", "--folds", "3", "--results", str(path)]
+    accuracy.main([*run, "--fold", "2"])
+    assert [key.fold for key in Store(path, "50000 rows, 3 folds").results] == [2]
+    assert "fold 2 of 3 shuffled folds" in capsys.readouterr().out
+    accuracy.main([*run, "--fold", "1"])
+    abalone = capsys.readouterr().out.splitlines()[3].split()
+    assert abalone[:2] == ["abalone", "1"]  # the result of fold 2 is left out
+
+
 def test_an_interrupted_run_goes_on(data, capsys, monkeypatch) -> None:
     calls = []
 
@@ -92,13 +116,6 @@ def test_an_interrupted_run_goes_on(data, capsys, monkeypatch) -> None:
         if len(calls) == 4:
             raise KeyboardInterrupt
         return Mean(y)
-
-    class Mean:
-        def __init__(self, y):
-            self.mean = y.mean()
-
-        def predict(self, X):
-            return np.full(len(X), self.mean)
 
     monkeypatch.setattr(suite, "CONTESTANTS", {"ours": fit, "theirs": fit})
     monkeypatch.setattr(suite, "GROUPS", {"defaults": {"ours": fit, "theirs": fit}})
