@@ -1,7 +1,6 @@
 """How much memory a member needs: upper estimates, before it is trained.
 
-They were compared with the peak memory of fits on data of several shapes, and are one to three
-times as much.
+The formulas follow the peak memory of fits on data of several shapes.
 """
 
 from typing import NamedTuple
