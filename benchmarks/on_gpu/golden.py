@@ -22,7 +22,6 @@ NAMES = (
     "leaf-huber-numbers-goss-interaction",
     "extreme-depth",
     "categories-leaf",
-    "weights-symmetric",
     "regularized-leaf",
     "columns-depth",
     "extra_trees-leaf",
