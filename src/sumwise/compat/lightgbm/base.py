@@ -26,7 +26,7 @@ from sumwise.compat.lightgbm.callbacks import (
     EarlyStopping,
     ResetParameter,
 )
-from sumwise.compat.lightgbm.objectives import find_loss, list_metrics
+from sumwise.compat.lightgbm.objectives import OBJECTIVES, list_metrics
 from sumwise.compat.lightgbm.parameters import SIGNATURE, TABLE, translate
 from sumwise.compat.metrics import Metric, Scored, find_metric
 from sumwise.compat.schedules import make_schedule
@@ -112,7 +112,7 @@ class BaseLightGBM(CompatEstimator):
             is_class = isinstance(self, CompatClassifier)
             classes = find_classes(y) if is_class else None
             params = translate(self._owner, values, is_class)
-            params["loss"], own_metric = find_loss(self._owner, values, is_class)
+            params["loss"], own_metric = OBJECTIVES.find_loss(self._owner, values, is_class)
             if init_score is None:
                 params |= self._find_base_score(values, classes, y, sample_weight)
             features = self._find_features(values, X, feature_name, categorical_feature)

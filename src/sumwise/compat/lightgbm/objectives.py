@@ -1,26 +1,9 @@
 """Objectives and metrics of LightGBM."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
-
 from sumwise.compat import metrics as m
-from sumwise.compat.conversions import UserObjective
 from sumwise.compat.metrics import Metric
-from sumwise.errors import ParameterError
+from sumwise.compat.objectives import Objective, Objectives, Values
 from sumwise.losses import Fair, Huber, Quantile, Tweedie
-from sumwise.parts import find_close_name
-
-Values = Mapping[str, Any]
-
-
-class Objective(NamedTuple):
-    """A loss of regression: its names, what it is here, and the metric that belongs to it."""
-
-    names: tuple[str, ...]
-    text: str
-    make: Callable[[Values], Any]
-    metric: str
-
 
 REGRESSION = (
     Objective(
@@ -61,27 +44,7 @@ REFUSED = {
     "lambdarank": "ranking is not supported",
     "rank_xendcg": "ranking is not supported",
 }
-
-
-def find_loss(owner: str, values: Values, is_class: bool) -> tuple[Any, str | None]:
-    """Return the loss, and the name of its metric (None for a classifier or a function)."""
-    given = values["objective"]
-    if callable(given):
-        return UserObjective(owner, given), None
-    if is_class:
-        if given is None or given in CLASSIFICATION:
-            return "log_loss", None
-        known: tuple[str, ...] = CLASSIFICATION
-    else:
-        for row in REGRESSION:
-            if (given or "regression") in row.names:
-                return row.make(values), row.metric
-        known = tuple(name for row in REGRESSION for name in row.names)
-    if given in REFUSED:
-        raise ParameterError(f"{owner}: objective={given!r}: {REFUSED[given]}")
-    close = find_close_name(str(given), known)
-    hint = f"must be one of {', '.join(known)}" if close is None else f"did you mean {close!r}?"
-    raise ParameterError(f"{owner}: objective={given!r}; {hint}")
+OBJECTIVES = Objectives(REGRESSION, CLASSIFICATION, REFUSED)
 
 
 def list_metrics(values: Values) -> dict[str, Metric]:

@@ -34,7 +34,7 @@ from sumwise.compat.xgboost.callbacks import (
     LearningRateScheduler,
     TrainingCallback,
 )
-from sumwise.compat.xgboost.objectives import find_loss, find_parametric, list_metrics
+from sumwise.compat.xgboost.objectives import OBJECTIVES, find_parametric, list_metrics
 from sumwise.compat.xgboost.parameters import TABLE, translate
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.fitted_state import starting_anew
@@ -98,7 +98,7 @@ class BaseXGBoost(CompatEstimator):
             is_class = isinstance(self, CompatClassifier)
             classes = find_classes(y) if is_class else None
             params = translate(self._owner, values)
-            params["loss"], own_metric = find_loss(self._owner, values, is_class)
+            params["loss"], own_metric = OBJECTIVES.find_loss(self._owner, values, is_class)
             params |= self._find_rest(values, X, own_metric, classes)
             sample_weight = self._weigh(values, y, sample_weight, classes)
             sets = self._name_sets(

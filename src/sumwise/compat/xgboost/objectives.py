@@ -1,25 +1,10 @@
 """Objectives and metrics of XGBoost."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
-
 from sumwise.compat import metrics as m
-from sumwise.compat.conversions import UserObjective
 from sumwise.compat.metrics import Metric
+from sumwise.compat.objectives import Objective, Objectives, Values
 from sumwise.errors import ParameterError
 from sumwise.losses import Quantile, Tweedie
-from sumwise.parts import find_close_name
-
-Values = Mapping[str, Any]
-
-
-class Objective(NamedTuple):
-    """A loss: its names, what it is here, and the metric that belongs to it."""
-
-    names: tuple[str, ...]
-    text: str
-    make: Callable[[Values], Any]
-    metric: str
 
 
 def _make_quantile(values: Values) -> Quantile:
@@ -54,27 +39,7 @@ REFUSED = {
     "rank:map": "ranking is not supported",
     "rank:pairwise": "ranking is not supported",
 }
-
-
-def find_loss(owner: str, values: Values, is_class: bool) -> tuple[Any, str | None]:
-    """Return the loss, and the name of its metric (None for a classifier or a function)."""
-    given = values["objective"]
-    if callable(given):
-        return UserObjective(owner, given), None
-    if is_class:
-        if given is None or given in CLASSIFICATION:
-            return "log_loss", None
-        known: tuple[str, ...] = CLASSIFICATION
-    else:
-        for row in REGRESSION:
-            if (given or "reg:squarederror") in row.names:
-                return row.make(values), row.metric
-        known = tuple(name for row in REGRESSION for name in row.names)
-    if given in REFUSED:
-        raise ParameterError(f"{owner}: objective={given!r}: {REFUSED[given]}")
-    close = find_close_name(str(given), known)
-    hint = f"must be one of {', '.join(known)}" if close is None else f"did you mean {close!r}?"
-    raise ParameterError(f"{owner}: objective={given!r}; {hint}")
+OBJECTIVES = Objectives(REGRESSION, CLASSIFICATION, REFUSED)
 
 
 def list_metrics(values: Values) -> dict[str, Metric]:
